@@ -23,7 +23,7 @@ def checked_vector(name: str, value: ArrayLike, n: int | None = None) -> Vector:
 
 
 def checked_vector_nonfinite(name: str, value: ArrayLike, n: int | None = None) -> Vector:
-    """Do the same as `checked_vector`, but allow infinities and NaN."""
+    """Return an owned float64 vector of length ``n``, as `checked_vector`; infinities and NaN are allowed."""
     vector = real_array(name, value)
     if vector.ndim != 1:
         raise ProblemError(f"{name} must be a vector, got shape {vector.shape}")

@@ -202,7 +202,7 @@ def solve_batch(
 def _singles(
     method: Any, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int, which: NDArray[np.intp]
 ) -> dict[int, Result]:
-    """Return the results of the problems that are solved one by one, by their numbers."""
+    """Solve the problems ``which`` one by one, on up to ``workers`` threads; return their results by number."""
     # Problems own their data.
     matrices, vectors = M.copy(), q.copy()
     shared = matrices.shape[0] == 1

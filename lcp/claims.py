@@ -110,7 +110,7 @@ _ONLY_ATTEMPT = {"attempts": _only_attempt}
 
 
 def plain_result(problem: LCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result:
-    """Do the same for a plain problem."""
+    """Return the result of a claim on a plain LCP, as `result_from_claim`."""
     result = result_from_claim(problem, solver, claim, tolerance, clock)
     assert isinstance(result, Result)
     return result
@@ -126,7 +126,10 @@ def _false(claim: Claim | FrictionClaim, status: Status) -> bool:
 
 
 def horizontal_result(mixed: MLCPResult, clock: float) -> Result:
-    """Return the result of a horizontal problem from its mixed form, with the same residuals and attempts."""
+    """Return the result of a horizontal problem from its mixed form, with the same residuals and attempts.
+
+    ``clock`` is the `time.perf_counter` at which the solution began.
+    """
     account = {field.name: getattr(mixed, field.name) for field in fields(mixed) if field.name not in ("u", "y", "w")}
     return Result(z=mixed.y, w=mixed.u, **(account | {"solve_time": time.perf_counter() - clock}))
 

@@ -121,7 +121,7 @@ def box_to_mlcp(problem: BoxLCP) -> Conversion[MLCP]:
 
 
 def box_to_lcp(problem: BoxLCP) -> Conversion[LCP]:
-    """Do the same as `box_to_mlcp`; unknowns without bounds are split into two nonnegative parts (`mlcp_to_lcp`)."""
+    """Convert to a plain problem by `box_to_mlcp` and `mlcp_to_lcp`, which splits free unknowns into two parts >= 0."""
     first = box_to_mlcp(problem)
     second = mlcp_to_lcp(first.problem)
     return Conversion(

@@ -238,6 +238,7 @@ def _check_signature(problem: Any, solver: Any, kind: type[Any]) -> None:
 
 
 def _vector(solver: Any, entry: str, value: Any, size: int) -> Any:
+    """Return a solver's ``entry`` as a float64 vector (size,), or raise a `ProblemError` that names the solver."""
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (size,):
         return value
     try:

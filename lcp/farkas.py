@@ -183,7 +183,10 @@ def candidates(scaled: Vector, cost: Vector, x: Vector, m: int, deadline: float 
 
 
 def _interior(scaled: Vector, cost: Vector, x: Vector, m: int, time_limit: float) -> Vector | None:
-    """Return multipliers that satisfy the inequalities with a margin for rounding, if they exist."""
+    """Return multipliers (n,) with ``scaled`` y < 0 by a margin for rounding and half the cost of x, or None.
+
+    A linear program finds them. None is also returned with free unknowns, m > 0, because equations have no margin.
+    """
     size = x.shape[0]
     if m or size == 0:
         return None

@@ -311,8 +311,8 @@ class _PathFollower:
         rows = np.flatnonzero(bounded & (u > _PIVOT * float(np.abs(u).max(initial=0.0))))
         if rows.shape[0] == 0:
             return None
-        blur = _TIE * max(float(np.abs(x[bounded]).max(initial=0.0)), self._load)
-        rows = _least(np.maximum(x[rows], 0.0), u[rows], rows, blur)
+        error = _TIE * max(float(np.abs(x[bounded]).max(initial=0.0)), self._load)
+        rows = _least(np.maximum(x[rows], 0.0), u[rows], rows, error)
         if rows.shape[0] > 1:
             inverse = self._solved(basis, start)
             for j in range(self._size):
@@ -347,9 +347,9 @@ class _PathFollower:
         return False
 
 
-def _least(values: Vector, divisors: Vector, rows: NDArray[np.intp], blur: float) -> NDArray[np.intp]:
-    """Return the rows with the least ratio, and rows as near to it as the error ``blur`` of the values allows."""
-    ratios, errors = values / divisors, blur / divisors
+def _least(values: Vector, divisors: Vector, rows: NDArray[np.intp], error: float) -> NDArray[np.intp]:
+    """Return the rows with the least ratio, and rows as near to it as the error of the values allows."""
+    ratios, errors = values / divisors, error / divisors
     best = int(np.argmin(ratios))
     kept: NDArray[np.intp] = rows[ratios - errors <= ratios[best] + errors[best]]
     return kept

@@ -216,7 +216,11 @@ def _zero_rounding(vectors: Matrix, unit: NDArray[np.float64]) -> Matrix:
 def _consistency(
     problem: MLCP, left: Matrix, C: Matrix, C_size: Matrix, c: Matrix, c_size: Matrix
 ) -> tuple[bool, float, Farkas | None]:
-    """Return whether C y + c = 0 has a solution y of any sign, the distance from one, and a proof if there is none."""
+    """Return whether C y + c = 0 may have a solution y of any sign, the scaled residual, and a proof if it has none.
+
+    The system is the part of the free rows that A leaves: C = ``left``' X1, c = ``left``' a. ``C_size`` and ``c_size``
+    are the sizes of the sums' terms. Without a verified proof it counts as consistent.
+    """
     columns = np.abs(C).max(axis=0, initial=0.0)
     unit = np.where(columns > 0.0, columns, 1.0)
     y = np.linalg.lstsq(C / unit, -c, rcond=1e-12)[0] / unit if C.size else np.zeros(C.shape[1])

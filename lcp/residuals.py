@@ -267,7 +267,7 @@ def _fischer(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
-    """Return the same measures without forming a dense matrix."""
+    """Return the measures of z in a sparse LCP and w, as `measure`, without forming a dense matrix."""
     M, q = problem._M, problem._q
     with np.errstate(invalid="ignore", over="ignore"):
         w: NDArray[np.float64] = M @ z + q
@@ -310,7 +310,7 @@ class _RowSums:
 
     @classmethod
     def of(cls, M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> _RowSums:
-        from lcp.kernels.backward_error import HEARD
+        from lcp.kernels.backward_error import SIGNIFICANT_FRACTION
         from lcp.kernels.reductions import EPS, sum_twice
 
         magnitude = abs(M)
@@ -318,7 +318,7 @@ class _RowSums:
         loads = np.where(np.abs(q) > noise, np.abs(q), 0.0)
         loads += magnitude @ np.where((z == lo) | (z == hi), np.abs(z), 0.0)
         w = np.asarray(M @ z + q)
-        for k in np.flatnonzero((loads > 0.0) & (np.diff(M.indptr) * EPS * terms > HEARD * loads)):
+        for k in np.flatnonzero((loads > 0.0) & (np.diff(M.indptr) * EPS * terms > SIGNIFICANT_FRACTION * loads)):
             entries = slice(M.indptr[k], M.indptr[k + 1])
             w[k] = sum_twice(M.data[entries], np.ascontiguousarray(z[M.indices[entries]]), float(q[k]))
         row, column = np.repeat(np.arange(q.shape[0]), np.diff(M.indptr)), M.indices
@@ -333,7 +333,7 @@ class _RowSums:
         w, terms, loads = self.w, self.terms, self.loads
         miss = np.maximum(np.abs(w) - noise, 0.0)
         part = np.divide(miss, terms, out=np.zeros_like(miss), where=miss > 0.0)
-        run_away = ~self._all_heard()
+        run_away = ~self._all_determined()
         spoilt = (loads > 0.0) & (miss > EXCUSABLE * loads) & (run_away | (part > ROUNDED))
         part[spoilt] = np.maximum(part[spoilt], miss[spoilt] / loads[spoilt])
         part[(loads == 0.0) & run_away] *= LOADLESS
@@ -357,27 +357,30 @@ class _RowSums:
             worst = max(worst, abs(max(high, min(low, np.copysign(part[i], w[i])))))
         return float(worst)
 
-    def _all_heard(self) -> NDArray[np.bool_]:
+    def _all_determined(self) -> NDArray[np.bool_]:
         """Return the rows in which every significant unknown has a size determined by loads."""
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components
 
-        from lcp.kernels.backward_error import HEARD
+        from lcp.kernels.backward_error import SIGNIFICANT_FRACTION
 
-        has_say = self.size > HEARD * self.terms[self.row]
-        row, column = self.row[has_say], self.column[has_say]
+        significant = self.size > SIGNIFICANT_FRACTION * self.terms[self.row]
+        row, column = self.row[significant], self.column[significant]
         n = self.w.shape[0]
         # Rows and unknowns are joined if one is significant in the other: a load reaches all connected ones.
         joined = sparse.coo_array((np.ones(row.shape[0]), (row, n + column)), shape=(2 * n, 2 * n))
         part = connected_components(joined, directed=False)[1]
         reached = np.zeros(2 * n, dtype=bool)
-        reached[part[:n][self.loads > HEARD * self.terms]] = True
+        reached[part[:n][self.loads > SIGNIFICANT_FRACTION * self.terms]] = True
         whole = np.ones(n, dtype=bool)
         whole[row[~reached[part[n + column]]]] = False
         return whole
 
     def without_dust(self, lo: Vector, hi: Vector, z: Vector) -> tuple[Vector, float]:
-        """Return z without negligible entries, and their largest fraction of a row; negative if there are none."""
+        """Return z with negligible entries set to zero, and the largest fraction of a row's terms among them, or -1.
+
+        The rule is the one of `lcp.kernels.backward_error.drop_dust`. An entry is kept if zero is out of its bounds.
+        """
         from lcp.kernels.backward_error import DUST, EXCUSABLE
 
         load = self.loads[self.row]

@@ -186,7 +186,10 @@ def check_method(solver: Any) -> None:
 
 
 def solve_checked(problem: Judged, solver: Any, request: SolveRequest) -> Result | MLCPResult:
-    """Do the same as `solve` after its checks: call the solver (not for friction) and verify its claim."""
+    """Call the solver on a problem without friction, and verify its claim; the arguments are checked already.
+
+    Large problems run on a worker thread, so that Ctrl-C works.
+    """
     return (
         _solved(problem, solver, request)
         if problem.n < LARGE

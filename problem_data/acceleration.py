@@ -189,7 +189,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         solve_inertia: SolveInertia,
         use_complementarity_problem_solver: bool = True,
     ) -> ConstraintAccelProblemData:
-        """Problem data around existing blocks: nothing is copied and nothing is checked.
+        """Make problem data from existing blocks: nothing is copied and nothing is checked.
 
         Parameters
         ----------
@@ -255,7 +255,10 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
 
 
 def _sliding(mu: ArrayLike | None, Q: Operator | None, ns: int, nv: int) -> tuple[FloatArray, LinearMap]:
-    """Coefficients and rows of ns sliding directions; without friction both may have been left out."""
+    """Return the coefficients (ns,) and the rows (ns, nv) of the sliding directions, zero if they are missing.
+
+    Raise an error if a coefficient is positive without Q, or Q is given without coefficients.
+    """
     if mu is None and Q is not None and ns:
         raise ProblemDataError("mu_sliding", f"missing, wanted shape ({ns},): Q is given")
     kinetic = nonnegative("mu_sliding", mu, ns, "one entry per sliding contact")

@@ -179,7 +179,7 @@ def _known(data: ConstraintVelProblemData | ConstraintAccelProblemData) -> dict[
 
 
 def _jacobian(*maps: LinearMap) -> FloatArray:
-    """Dense rows of the maps N, F, L, G and perhaps B, one below the other."""
+    """Return the dense rows of the maps N, F, L, G and perhaps B, one below the other."""
     rows = [_rows(field, linear_map) for field, linear_map in zip("NFLGB", maps, strict=False)]
     return np.ascontiguousarray(np.concatenate(rows))
 
@@ -191,7 +191,7 @@ def _rows(field: str, linear_map: LinearMap) -> FloatArray:
 
 
 def _solved(solve_inertia: SolveInertia, rows: FloatArray) -> FloatArray:
-    """M^-1 applied to each row, or to one vector, in a new array."""
+    """Return M^-1 applied to each row of ``rows``, or to one vector, as a new array of the same shape."""
     if rows.size == 0:
         return np.zeros(rows.shape)  # a user's function need not support zero columns
     solved = np.array(solve_inertia(rows.T).T, dtype=np.float64, order="C")

@@ -108,12 +108,12 @@ def map_of_any_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: i
 
 
 def row_terms(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
-    """Velocity or acceleration terms kN, kF, ... of so many rows each."""
+    """Return the terms kN, kF, ... as fields, checked, with so many rows each; zeros if they are missing."""
     return _per_row(vector, "k", values, counts)
 
 
 def row_softening(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
-    """Softening gammaN, gammaF, ... of so many rows each."""
+    """Return the softening gammaN, gammaF, ... as fields, checked, with so many rows each; zeros if it is missing."""
     return _per_row(nonnegative, "gamma", values, counts)
 
 
@@ -136,7 +136,7 @@ def rows_known(scaleG: ArrayLike | None, errorG: ArrayLike | None, nb: int) -> d
 
 
 def known_of_blocks(blocks: VelocityBlocks | AccelerationBlocks) -> dict[str, FloatArray | None]:
-    """Return the same from blocks, in which unknown values have no entries."""
+    """Return scales and position errors of the rows of G from blocks, as fields; None for arrays of length 0."""
     given = blocks.nb > 0 and len(blocks.scaleG) == blocks.nb
     errors = given and len(blocks.errorG) == blocks.nb
     return {"scaleG": blocks.scaleG if given else None, "errorG": blocks.errorG if errors else None}

@@ -185,7 +185,10 @@ class NpzFile:
         return {name: self.read(name) for name in self.members}
 
     def iter_chunks(self, name: str) -> Iterator[NDArray[Any]]:
-        """Yield an array in parts of some megabytes along its first axis, in order."""
+        """Yield an array in parts of some megabytes along its first axis, in order.
+
+        A compressed array, and one that is stored by columns, is read and yielded as a whole.
+        """
         member = self.members[name]
         if member.nbytes <= BLOCK_BYTES or member.start < 0 or member.columns:
             yield self.read(name)
@@ -202,7 +205,7 @@ class NpzFile:
                 yield part.reshape(rows, *member.shape[1:])
 
     def memory_map(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-        """Return arrays that read the file when they are looked at; those that are compressed as copies in memory."""
+        """Return arrays by name that are mapped from the file; compressed and unaligned ones are copies in memory."""
         arrays = {}
         with self._reading():
             # A mapped array stays readable when another file replaces this one.
@@ -325,6 +328,10 @@ def _array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[An
 
 
 def _write_member(file: IO[bytes], archive: zipfile.ZipFile, name: str, source: Source, method: int) -> None:
+    """Write an array to the archive as ``name``.npy, part by part, with its data aligned in the file for `memory_map`.
+
+    ``method`` is the compression of `zipfile`. Raise ValueError if the parts do not have the source's number of rows.
+    """
     header = io.BytesIO()
     shape = {"descr": np.lib.format.dtype_to_descr(source.dtype), "fortran_order": False, "shape": source.shape}
     np.lib.format.write_array_header_1_0(header, shape)

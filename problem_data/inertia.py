@@ -201,7 +201,7 @@ def _detect_arguments(function: VectorFunction, nv: int) -> FunctionInertia:
 
 
 def _try_call(function: VectorFunction, argument: FloatArray) -> FloatArray | None:
-    """Result for the argument, or None if the function cannot take an argument of this shape."""
+    """Return the function's result for the argument, or None if it cannot take an argument of this shape."""
     try:
         value = np.asarray(function(np.array(argument, order="C")), dtype=np.float64)
     except SHAPE_FAULTS:

@@ -100,7 +100,7 @@ def save(path: str | os.PathLike[str], data: ConstraintVelProblemData | Constrai
 
 
 def _is_mostly_zero(arrays: Members) -> bool:
-    """Whether the arrays are large and mostly zero, as the Jacobian of a pile is."""
+    """Return True if the arrays are large and mostly zero, as the Jacobian of a pile is."""
     numbers = [array for array in arrays.values() if array.dtype.kind in "fiu"]
     size = sum(array.size for array in numbers)
     return size > _COMPRESSED_FROM and sum(map(np.count_nonzero, numbers)) < size // 2
@@ -150,7 +150,10 @@ def _problem(arrays: Members) -> ConstraintVelProblemData | ConstraintAccelProbl
 
 
 def velocity_members(data: ConstraintVelProblemData) -> Members:
-    """Return the blocks of velocity-level data, without the inertia."""
+    """Return the arrays of velocity-level data by name, without the inertia.
+
+    ``cone_contacts``, ``tree_starts`` and ``friction`` are left out if they have their default.
+    """
     further = {"cone_contacts": data.cone_contacts} if data.ncone > data.nc else {}
     if data.tree_starts.size > 2:
         further["tree_starts"] = data.tree_starts
@@ -160,7 +163,10 @@ def velocity_members(data: ConstraintVelProblemData) -> Members:
 
 
 def acceleration_members(data: ConstraintAccelProblemData) -> Members:
-    """Return the blocks of acceleration-level data and the choice of solver, without the inertia."""
+    """Return the arrays of acceleration-level data by name, without the inertia.
+
+    They include ``use_complementarity_problem_solver``.
+    """
     members = _block_members(data.blocks(), _ACCELERATION_COUNTS, _ACCELERATION)
     return members | {"use_complementarity_problem_solver": np.array(data.use_complementarity_problem_solver)}
 
@@ -311,7 +317,7 @@ def member(arrays: Members, name: str) -> NDArray[np.generic]:
 
 
 def row_counts(arrays: Members, *names: str) -> tuple[int, ...]:
-    """Counts of these names (nc, nr, ...) as the file states them."""
+    """Return the numbers of rows (nc, nr, ...) that the file states, in the order of ``names``."""
     rows = member(arrays, "rows")
     if rows.shape != (len(names),) or rows.dtype.kind not in "iu" or (rows < np.int64(0)).any():
         raise ProblemDataError("rows", f"{short_repr(rows)}, wanted the {len(names)} whole numbers {', '.join(names)}")

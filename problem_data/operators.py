@@ -122,7 +122,7 @@ class FunctionMap:
 def call_checked(
     what: str, field: str, function: VectorFunction, argument: FloatArray, shape: tuple[int, ...]
 ) -> FloatArray:
-    """Result of a user's function, checked for shape and finiteness.
+    """Call a user's function and return its result, checked for shape and finiteness.
 
     The argument is a copy, so that a function that works in place changes nothing else.
     """
@@ -142,7 +142,7 @@ def is_sparse(value: object) -> TypeGuard[Any]:
 
 
 def is_pair(value: object) -> TypeGuard[tuple[VectorFunction, VectorFunction]]:
-    """True for a (forward, transpose) pair of callables."""
+    """Return True for a (forward, transpose) pair of callables."""
     return isinstance(value, tuple | list) and len(value) == 2 and all(callable(part) for part in value)
 
 

@@ -101,7 +101,7 @@ def optional_vector(field: str, value: ArrayLike | None, size: int, why: str = "
 
 
 def row_scales(value: ArrayLike | None, nb: int) -> FloatArray | None:
-    """Return positive scales of nb rows; None if they are missing."""
+    """Return the scales (nb,) of the rows of G, or None if they are missing; raise an error unless all are positive."""
     scales = optional_vector("scaleG", value, nb, "one entry per row of G")
     if scales is not None:
         raise_for_entries("scaleG", scales, scales <= 0.0, "> 0")
@@ -175,7 +175,11 @@ def contact_count(cones: IntArray) -> int:
 
 
 def checked_cone_contacts(value: ArrayLike, mu: FloatArray | None) -> IntArray:
-    """Return the contact whose normal force bounds each friction cone: 0 .. nc - 1, then contacts of further cones."""
+    """Return ``cone_contacts``, the contact of each friction cone, or raise an error.
+
+    The first nc cones must be the contacts' own ones, 0 .. nc - 1; later cones can belong to any of these contacts.
+    ``mu`` has one entry per cone and must be given.
+    """
     if mu is None:
         raise ProblemDataError("mu", "missing, wanted one entry per entry of cone_contacts")
     cones = integer_vector("cone_contacts", value, mu.size, "a contact's number", "one entry per entry of mu")

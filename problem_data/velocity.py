@@ -226,7 +226,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
     def from_blocks(
         cls, blocks: VelocityBlocks, *, solve_inertia: SolveInertia, friction: str | None = "pyramid"
     ) -> ConstraintVelProblemData:
-        """Problem data around existing blocks: nothing is copied and nothing is checked.
+        """Make problem data from existing blocks: nothing is copied and nothing is checked.
 
         Parameters
         ----------

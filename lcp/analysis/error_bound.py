@@ -135,7 +135,7 @@ def error_bound(
     best = min(radii, key=lambda name: float(radii[name].max()))
     radius = np.minimum.reduce(list(radii.values()))
     detail = "max over D of |(I - D + D M)^-1 D d|"
-    sharper = _settled(form, x, pair, radius)
+    sharper = _with_certain_states(form, x, pair, radius)
     if sharper is not None:
         settled, radius = sharper
         # Any of the proven classes would have sufficed.
@@ -251,7 +251,10 @@ def _by_h_matrix(M: Any, size: Vector) -> Vector | None:
 
 
 def _by_eigenvalue(M: Vector, size: Vector) -> Vector | None:
-    """Return a bound of |u - z*| for a positive definite M, in units in which its diagonal is near one."""
+    """Return a bound (n,) of |u - z*| for a positive definite M from its least eigenvalue, or None if unproven.
+
+    ``size`` (n,) bounds the residual. M is scaled to a diagonal near one.
+    """
     d = congruence(M)
     scaled = M * d * d[:, None]
     if not ((np.abs(scaled) > 2.0**-900) | (M == 0.0)).all():
@@ -286,8 +289,12 @@ def _by_blocks(M: Vector, pair: _Pair) -> Vector | None:
     return images
 
 
-def _settled(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
-    """Return a smaller radius from the linear system of unknowns between bounds, if the bound determines all states."""
+def _with_certain_states(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
+    """Return a pair and a smaller radius from the linear system of unknowns between bounds, or None.
+
+    It is None if the given radius does not determine whether each unknown is at a bound, or if the new radius is not
+    smaller.
+    """
     if form.sparse:
         return None
     given = form.lo == form.hi
@@ -303,14 +310,17 @@ def _settled(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pa
     if not (between | at_low | at_high).all():
         return None
     settled = _pair_at(form, pair.u, at_low & ~between, at_high & ~between)
-    exact = _system(form.M, settled)
+    exact = _bounds_between(form.M, settled)
     if exact is None or exact.max() > radius.max():
         return None
     return settled, exact
 
 
-def _system(M: Vector, pair: _Pair) -> Vector | None:
-    """Return bounds of |M_aa^-1 w_a| on unknowns between their bounds, zero elsewhere; as `inverse_image` by BLAS."""
+def _bounds_between(M: Vector, pair: _Pair) -> Vector | None:
+    """Return bounds (n,) of |M_aa^-1 w_a| for the unknowns between their bounds, zero for the others; None if unproven.
+
+    The method is `inverse_image`, here with matrix products.
+    """
     active = np.flatnonzero(pair.between)
     out = np.zeros(pair.u.shape[0])
     if active.size == 0:
@@ -345,7 +355,7 @@ def _existence(form: BoxForm, pair: _Pair) -> Vector | None:
     """Return the radius about u within which a solution was proven to exist, or None."""
     if form.size > _DENSE:
         return None
-    radius = _system(form.M, pair)
+    radius = _bounds_between(form.M, pair)
     if radius is None:
         return None
     reach = upper_product(np.abs(form.M), radius)

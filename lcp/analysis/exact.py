@@ -37,7 +37,10 @@ def integers(values: NDArray[np.float64]) -> Integers:
 
 
 def doubles(values: Integers) -> NDArray[np.float64]:
-    """Return the doubles nearest to the given integers, divided by a common factor; exact if 53 digits suffice."""
+    """Return the integers divided by their greatest common divisor, and by a power of two if huge, as float64 (n,).
+
+    They are exact if 53 bits suffice.
+    """
     divisor = math.gcd(*(int(a) for a in values))
     if divisor == 0:
         return np.zeros(values.shape[0])

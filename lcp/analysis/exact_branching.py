@@ -112,7 +112,10 @@ def to_scaled_integers(rows: NDArray[np.float64]) -> tuple[Integers, Vector, Vec
 
 
 def nonnegative(A: Integers, b: Integers) -> tuple[Integers | None, int, Integers]:
-    """Return integers (x, d, .) with A x = d b, x >= 0, d > 0, or (None, ., y) with y A <= 0 and y . b > 0."""
+    """Solve A x = b, x >= 0 in integers, or prove that it has no solution.
+
+    Return (x, d, unused) with A x = d b, x >= 0, d > 0, or (None, unused, y) with y A <= 0 and y . b > 0.
+    """
     count, size = A.shape
     sign = np.array([-1 if value < 0 else 1 for value in b], dtype=object)
     table = np.zeros((count + 1, size + count + 1), dtype=object)

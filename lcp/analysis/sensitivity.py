@@ -257,6 +257,7 @@ class _Dense:
             self._inverse = np.asarray(np.linalg.pinv(block, rcond=1e-12), dtype=np.float64)
 
     def solve(self, b: Any, transposed: bool = False) -> Any:
+        """Return the block's inverse, or its transpose's, times b (k,) or (k, m)."""
         from scipy.linalg import lu_solve
 
         if self._inverse is not None:
@@ -284,6 +285,7 @@ class _LeastNorm:
     rcond: float
 
     def solve(self, b: Any, transposed: bool = False) -> Any:
+        """Return the least-squares solution of least norm for the block, or its transpose, and b (k,) or (k, m)."""
         from scipy.sparse.linalg import lsmr
 
         if b.ndim == 2:

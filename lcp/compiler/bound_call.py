@@ -124,7 +124,7 @@ def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any, in
 
 
 def _size(entry: Any, like: Any) -> int:
-    """Return the bytes of arguments of a type."""
+    """Return the size in bytes of a value of numba's type ``like``, for the target of the kernel ``entry``."""
     context = entry.targetdescr.target_context
     return int(context.get_abi_sizeof(context.data_model_manager[like].get_data_type()))
 

@@ -71,7 +71,10 @@ def _source_hash(file: Path) -> str:
 
 
 def _place(function: Callable[..., Any], file: str) -> str:
-    """Return the name of the folder, below the one of `build_tag`, for the code of the kernels in a file."""
+    """Return the name of the code folder for the kernels in a file, below `build_tag`.
+
+    It consists of the module's name, or the file's name and location, and a hash of the sources.
+    """
     name = function.__module__
     if "kernels" not in name.split("."):
         # Other inputs of such a file are not known, so another file with the same text has another folder.

@@ -164,7 +164,10 @@ known: list[KernelFile] = []
 
 @functools.cache
 def _seed() -> Path | None:
-    """Return the part of the seed for this process, if there is a seed."""
+    """Return the seed's folder for this build of kernels, or None without a seed.
+
+    Refuse, with a message, a seed for another build, and one that other users own or may write to.
+    """
     named = os.environ.get(VARIABLE)
     if not named:
         return None
@@ -194,7 +197,10 @@ def _refused(folder: Path, why: str) -> None:
 
 
 def seed_file(place: str, base: str, stamp: tuple[str, ...], dumps: Callable[[Any], bytes]) -> KernelFile | None:
-    """Return a seed's file of one kernel, whose code is in the folder ``place``; None without a seed."""
+    """Return the seed's file of one kernel, from the folder ``place`` in it, or None without a seed.
+
+    Refuse, with a message, a folder that other users own or may write to, and a seed of other sources.
+    """
     part = _seed()
     if part is None:
         return None

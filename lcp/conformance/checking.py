@@ -99,6 +99,7 @@ def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tupl
 
 
 def _promised(solver: Any, entry: Entry) -> bool:
+    """Return True if the solver's traits contain a class of the entry, whose size the solver takes."""
     traits = getattr(solver, "traits", Traits(0))
     fits = entry.problem.n <= getattr(solver, "max_n", entry.problem.n)
     return fits and entry.matrix_class is not None and bool(entry.matrix_class & traits)
@@ -107,7 +108,10 @@ def _promised(solver: Any, entry: Entry) -> bool:
 def _catalog(
     solver: Any, entry: NamedProblem[Any], solvable: bool, answers: Any, tolerance: float, solved: list[str]
 ) -> Check:
-    """Check the catalog: promised problems are solved, unsolvable ones are not, with one of ``answers`` if given."""
+    """Check one problem of the catalog, and append its name to ``solved`` if the solver solves it.
+
+    A promised problem must be solved, an unsolvable one must not, and the solution must be one of ``answers`` if given.
+    """
     name, problem = f"catalog: {entry.name}", entry.problem
     name = f"{name} (mixed)" if isinstance(problem, MLCP) else name
     result, wrong = _solved(solver, problem, tolerance)
@@ -126,6 +130,7 @@ def _catalog(
 
 
 def _near(z: Vector, solutions: Any, tolerance: float, absolute: float = 1.0) -> bool:
+    """Return True if z is near one of the solutions; ``absolute`` is the unit of entries near zero."""
     bound = max(1e-9 if absolute < 1.0 else 1e-7, 1e3 * tolerance)
     return any(np.allclose(z, one, rtol=bound, atol=bound * absolute) for one in solutions)
 
@@ -159,6 +164,7 @@ def converted_entries() -> tuple[tuple[Converted, Vector | None], ...]:
 
 
 def _promises(solver: Any, tolerance: float, problems: int, seed: int) -> Iterator[Check]:
+    """Yield one check for each class in the solver's traits: all of its random problems are solved."""
     traits = getattr(solver, "traits", Traits(0))
     for trait in (*CLASSES, Traits.COPOSITIVE, Traits.BIMATRIX_GAME, Traits.FINITE_BOX):
         if not trait & traits:
@@ -175,6 +181,10 @@ def _promises(solver: Any, tolerance: float, problems: int, seed: int) -> Iterat
 
 
 def _manners(solver: Any, tolerance: float) -> Iterator[Check]:
+    """Yield checks on one small problem.
+
+    The solver must return a claim, the same one twice, take a start, and leave the data and the start unchanged.
+    """
     problem = LCP([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]], [-5.0, -6.0, 1.0])
     before = (problem.M.copy(), problem.q.copy())
     start = np.array([0.5, 0.0, 0.25])
@@ -196,7 +206,10 @@ def _manners(solver: Any, tolerance: float) -> Iterator[Check]:
 
 
 def _nonlinear(solver: Any, tolerance: float, solved: list[str]) -> Iterator[Check]:
-    """Check a solver of nonlinear problems: every claim must be true, and every failure a status."""
+    """Yield checks of a solver of nonlinear problems: every claim must be true, and every failure a status.
+
+    Names of entries that are solved from every start are appended to ``solved``.
+    """
     for entry in nonlinear_entries():
         results, wrong = [], ""
         for start in entry.starts:
@@ -223,7 +236,10 @@ def _nonlinear(solver: Any, tolerance: float, solved: list[str]) -> Iterator[Che
 
 
 def _from(solver: Any, entry: NonlinearEntry, start: tuple[float, ...], tolerance: float) -> tuple[Any, str]:
-    """Return the result and its faults: an exception, a false solution, or a point outside the bounds."""
+    """Solve from one start; return the result and a description of its fault, empty if there is none.
+
+    Faults are an exception, a false solution, and a point that is not finite or outside the bounds.
+    """
     result, wrong = _solved(solver, entry.problem, tolerance, start)
     if wrong:
         return result, f"from {start} {wrong}"
@@ -238,27 +254,32 @@ def _from(solver: Any, entry: NonlinearEntry, start: tuple[float, ...], toleranc
 
 
 def _definite(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw a symmetric positive definite (n, n) matrix."""
     A = rng.standard_normal((n, n))
     return A @ A.T + 0.1 * np.eye(n)
 
 
 def _semidefinite(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw a symmetric positive semidefinite (n, n) matrix of about half rank."""
     A = rng.standard_normal((n, max(1, n // 2)))
     return A @ A.T
 
 
 def _skew(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw a skew-symmetric (n, n) matrix."""
     K = rng.standard_normal((n, n))
     return K - K.T
 
 
 def _dominant(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw an (n, n) matrix that is strictly diagonally dominant by rows, with a positive diagonal."""
     M = rng.uniform(-1.0, 1.0, (n, n))
     np.fill_diagonal(M, np.abs(M).sum(axis=1) + 0.1)
     return M
 
 
 def _triangular(rng: np.random.Generator, n: int) -> Matrix:
+    """Draw a lower triangular (n, n) matrix with a positive diagonal."""
     return np.tril(rng.uniform(-1.0, 1.0, (n, n)), -1) + np.diag(rng.uniform(0.5, 2.0, n))
 
 
@@ -306,7 +327,7 @@ def _contact(rng: np.random.Generator) -> LCP:
 
 
 def _game(rng: np.random.Generator) -> LCP:
-    """Draw a game of two players with one to eight strategies each, every other one with many equal costs."""
+    """Draw a game of two players with one to eight strategies each; with a chance of one half many costs are equal."""
     m, n = rng.integers(1, 9, 2).tolist()
     A, B = rng.integers(1, 4, (2, m, n)) if rng.random() < 0.5 else rng.uniform(0.1, 1.0, (2, m, n))
     M = np.zeros((m + n, m + n))
@@ -315,7 +336,7 @@ def _game(rng: np.random.Generator) -> LCP:
 
 
 def _box(rng: np.random.Generator) -> BoxLCP:
-    """Draw any matrix within finite bounds, every other one of small integers."""
+    """Draw a problem with any matrix and finite bounds; with a chance of one half its data are small integers."""
     n = int(rng.integers(1, 13))
     if rng.random() < 0.5:
         return BoxLCP(rng.integers(-2, 3, (n, n)), rng.integers(-3, 4, n), -1.0, rng.integers(-1, 3, n))

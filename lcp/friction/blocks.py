@@ -62,7 +62,7 @@ class ScaledProblem:
 
 
 def scaled(problem: FrictionProblem) -> ScaledProblem:
-    """Return the problem with a W of median diagonal 1 and a q of largest entry 1."""
+    """Return the problem with W and q divided by powers of two, to a median diagonal and a largest q near 1."""
     diagonal = np.abs(problem._W.diagonal())
     diagonal = diagonal[diagonal > 0.0]
     w = float(np.median(diagonal)) if diagonal.size else float(abs(problem._W).max()) if problem.m else 1.0

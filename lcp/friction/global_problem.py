@@ -204,7 +204,10 @@ def _system(K: Any) -> tuple[Any, bool]:
 
 
 def _least_squares(K: Any) -> Any:
-    """Return the minimum-norm solution by a singular value decomposition of the equilibrated matrix."""
+    """Return a function that gives the minimum-norm least-squares solution x of K x = b, for b (m,) or (m, k).
+
+    It uses the singular value decomposition of K with rows scaled to largest entries of one.
+    """
     dense = K.toarray()
     row = np.abs(dense).max(axis=1, initial=0.0)
     row = np.where(row > 0.0, row, 1.0)

@@ -121,9 +121,11 @@ def basic_values(t: ActiveSet, tolerance: float) -> float:
 
 @kernel(inner=True)
 def primal_round(t: ActiveSet, tolerance: float) -> int:
-    """Make one step of the primal active set method from a point za >= 0; on `RAY` ``direction`` lowers the energy.
+    """Make one step of the primal active set method from a point za >= 0; return a code.
 
-    While steps have length zero, the least index enters, and of tied indices the least leaves (Chang and Cottle 1980).
+    The code is `RUNNING`, `SOLVED`, `SINGULAR_BASIS`, or `RAY` with a ``direction`` along which the energy falls
+    without bound. After several steps of length zero, the least index enters and of tied indices the least leaves
+    (Chang and Cottle 1980).
     """
     # The minimum of the energy on the active set, and the admissible fraction of the step to it.
     za, w, target, above, active, info = t.za, t.w, t.target, t.above, t.active, t.info
@@ -363,7 +365,7 @@ def active_set_drive(
         else:
             verdict = single_round(t, sharp)
         if verdict == SOLVED:
-            if settled(t, end, STRICTNESS * tolerance):
+            if refine_and_test(t, end, STRICTNESS * tolerance):
                 return SOLVED
             if info[LEVEL] >= LEVELS:
                 verdict = STALLED
@@ -387,11 +389,12 @@ def active_set_drive(
 
 
 @kernel(inner=True)
-def settled(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
-    """Refine z once with the residual of the original rows, remove rounding below zero; return True if it passes.
+def refine_and_test(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
+    """Refine z once with the residual of the original rows; return True if it is a solution.
 
-    The columns read are a lower bound of the units of the scaled residual: a z that passes with them passes with all of
-    M, whose other columns then need not be read.
+    Negative values are set to zero. ``strict`` is the tolerance of the scaled residual. The columns read are a lower
+    bound of the units of this residual: a z that passes with them passes with all of M, whose other columns then need
+    not be read.
     """
     # One step of refinement, in the values of the active set.
     q, w, z = t.q, t.w, end.z

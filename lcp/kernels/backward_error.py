@@ -25,7 +25,7 @@ EXCUSABLE: Final = 1e-3
 # Fraction of its terms that the residual of a row can reach by rounding, if loads determine the size of these terms.
 ROUNDED: Final = 64.0 * EPS
 # Fraction of a row's terms above which a load or an unknown is significant in it.
-HEARD: Final = 2.0**-20
+SIGNIFICANT_FRACTION: Final = 2.0**-20
 # Weight of an unknown set to zero in a row without load, and of a residual there whose unknowns have no size determined
 # by loads.
 LOADLESS: Final = 2.0**10
@@ -48,12 +48,11 @@ def share(x: float, terms: float, load: float) -> float:
 def reach(
     M: Floats, i: int, way: float, bound: float, room: float, noise: Floats, terms: Floats, loads: Floats, enough: float
 ) -> float:
-    """Return the effect of moving unknown i by ``way`` to a bound, on the rows or (if less) on the bound, signed.
+    """Return the relative effect of moving unknown i by ``way`` to ``bound``, with the sign of ``way``.
 
-    If there are two bounds, the distance between them is a measure as well, and must not change much.
-
-    An unknown without entries in any row is never negligible. If only the rows decide, ``enough`` is a sufficient
-    value.
+    It is the largest change of a row as a fraction of the row (`share`), or the change relative to the bound if that is
+    less. With two bounds, at the distance ``room``, it is also compared with this distance. An unknown without
+    entries in any row is never negligible. If only the rows decide, any value from ``enough`` on may be returned.
     """
     # The distance is zero or infinite.
     if way == 0.0 or not np.isfinite(way):
@@ -83,12 +82,16 @@ def reach(
 
 
 @kernel(inner=True)
-def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> None:
-    """Mark unknowns whose size loads determine: significant in a row with a significant load or a marked unknown."""
+def mark_determined(M: Floats, z: Floats, terms: Floats, loads: Floats, determined: Floats) -> None:
+    """Set ``determined`` (n,) to 1 for unknowns that are zero or whose size follows from the loads, otherwise to 0.
+
+    An unknown's size follows from loads if it is significant in a row with a significant load, or in a row with another
+    significant unknown whose size does. Significant means at least `SIGNIFICANT_FRACTION` of the row's terms.
+    """
     # At first only zeros are marked.
     n = z.shape[0]
     for j in range(n):
-        heard[j] = 1.0 if z[j] == 0.0 else 0.0
+        determined[j] = 1.0 if z[j] == 0.0 else 0.0
     first = True
     changed = True
     forward = False
@@ -100,30 +103,30 @@ def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> N
             # In both directions: along a chain of rows one sweep suffices.
             k = step if forward else n - 1 - step
             # Whether the row has a significant load or a marked unknown, and an unmarked one.
-            least = HEARD * terms[k]
+            least = SIGNIFICANT_FRACTION * terms[k]
             known = loads[k] > least
             missing = False
             if known or not first:
                 for j in range(n):
-                    say = abs(M[k, j] * z[j]) > least
-                    known = known or (say and heard[j] != 0.0)
-                    missing = missing or (say and heard[j] == 0.0)
+                    significant = abs(M[k, j] * z[j]) > least
+                    known = known or (significant and determined[j] != 0.0)
+                    missing = missing or (significant and determined[j] == 0.0)
             # Mark all unknowns of the row.
             if known and missing:
                 changed = True
                 for j in range(n):
                     if abs(M[k, j] * z[j]) > least:
-                        heard[j] = 1.0
+                        determined[j] = 1.0
         changed = changed or first
         first = False
 
 
 @kernel(inner=True)
-def all_heard(source: Floats, z: Floats, terms: float, heard: Floats) -> bool:
-    """Return True if every significant unknown of a row is marked, so that loads determine the size of z there."""
+def all_determined(source: Floats, z: Floats, terms: float, determined: Floats) -> bool:
+    """Return True if `mark_determined` has marked every significant unknown of the row ``source``."""
     whole = True
     for j in range(z.shape[0]):
-        whole = whole and (heard[j] != 0.0 or abs(source[j] * z[j]) <= HEARD * terms)
+        whole = whole and (determined[j] != 0.0 or abs(source[j] * z[j]) <= SIGNIFICANT_FRACTION * terms)
     return whole
 
 
@@ -175,9 +178,12 @@ def row_sums(M: Floats, q: Floats, z: Floats, w: Floats, terms: Floats) -> None:
 @kernel(inner=True)
 def error_of(
     M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, terms: Floats, loads: Floats,
-    heard: Floats,
+    determined: Floats,
 ) -> float:  # fmt: skip
-    """Return the backward error of z, with w and terms of `row_sums`; fill the loads of the rows."""
+    """Return the backward error of z from w and terms of `row_sums`; fill ``loads``, and use ``determined`` as scratch.
+
+    Rows whose sum may hide a load are summed again in twice the precision, in place in w.
+    """
     # Loads of q, and rows that need more precision.
     n = q.shape[0]
     bounded = 0
@@ -187,7 +193,7 @@ def error_of(
         load = abs(q[k]) if abs(q[k]) > noise[k] else 0.0
         loads[k] = load
         bounded += 1 if z[k] != 0.0 and (z[k] == lo[k] or z[k] == hi[k]) else 0
-        drowns = 0.0 < HEARD * load < n * EPS * terms[k]
+        drowns = 0.0 < SIGNIFICANT_FRACTION * load < n * EPS * terms[k]
         unsure += 1 if drowns or not (terms[k] < np.inf and abs(w[k]) < np.inf) else 0
     # Add the loads of unknowns at bounds, and sum doubtful rows in twice the precision.
     for k in range(n if bounded + unsure > 0 else 0):
@@ -197,14 +203,14 @@ def error_of(
                 if z[j] == lo[j] or z[j] == hi[j]:
                     loads[k] += abs(source[j] * z[j])
         # If rounding of the sum could hide a load, use twice the precision.
-        if 0.0 < HEARD * loads[k] < n * EPS * terms[k]:
+        if 0.0 < SIGNIFICANT_FRACTION * loads[k] < n * EPS * terms[k]:
             w[k] = sum_twice(source, z, q[k])
         if not (np.isfinite(terms[k]) and np.isfinite(w[k])):
             return np.inf
     worst = 0.0
     asked = False
     # Upper bound of each row's error: few rows must be computed. The marks use this array later.
-    parts = heard
+    parts = determined
     for i in range(n):
         above = z[i] - lo[i]
         below = z[i] - hi[i]
@@ -228,9 +234,9 @@ def error_of(
         # load needs a smaller residual.
         if miss > 0.0 and (loads[i] == 0.0 or row > ROUNDED >= miss / terms[i]):
             if not asked:
-                hear(M, z, terms, loads, heard)
+                mark_determined(M, z, terms, loads, determined)
                 asked = True
-            if all_heard(M[i], z, terms[i], heard):
+            if all_determined(M[i], z, terms[i], determined):
                 row = miss / terms[i]
             elif loads[i] == 0.0:
                 row *= LOADLESS
@@ -262,20 +268,20 @@ def backward_error(
 def error_of_sums(
     M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, work: Floats
 ) -> float:
-    """Do the same after `row_sums` has filled w and the start of ``work``."""
+    """Return the backward error of z, as `backward_error`, after `row_sums` has filled w and the start of ``work``."""
     # Views of the workspace.
     n = q.shape[0]
     terms = view_1d(work, 0, n)
     loads = view_1d(work, n, n)
     kept = view_1d(work, 2 * n, n)
-    heard = view_1d(work, 3 * n, n)
+    determined = view_1d(work, 3 * n, n)
     # The error of z, and without negligible entries.
-    error = error_of(M, q, noise, lo, hi, z, w, terms, loads, heard)
+    error = error_of(M, q, noise, lo, hi, z, w, terms, loads, determined)
     if TINY < error < np.inf:
         dropped = drop_dust(M, lo, hi, z, terms, loads, kept)
         if dropped >= 0.0:
             row_sums(M, q, kept, w, terms)
-            error = min(error, max(dropped, error_of(M, q, noise, lo, hi, kept, w, terms, loads, heard)))
+            error = min(error, max(dropped, error_of(M, q, noise, lo, hi, kept, w, terms, loads, determined)))
     return error
 
 
@@ -296,7 +302,10 @@ def lcp_measures(M: Floats, q: Floats, noise: Floats, z: Floats, w: Floats, work
 
 @kernel(inner=True)
 def fill_measures(M: Floats, q: Floats, noise: Floats, z: Floats, w: Floats, out: Floats, work: Floats) -> None:
-    """Do the same, with the measures in ``out`` (length `SIZE`); ``work`` has length `WORK` n."""
+    """Fill w = M z + q and ``out`` (length `SIZE`) with the measures of z; ``work`` has length `WORK` n.
+
+    ``noise`` of length 0 means no noise.
+    """
     n = q.shape[0]
     zero = view_1d(work, 0, n)
     above = view_1d(work, n, n)

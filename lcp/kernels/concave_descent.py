@@ -26,7 +26,10 @@ _KICK: Final = 12
 
 @kernel(inner=True)
 def draw(info: Ints) -> float:
-    """Return a number in (0, 1): S. K. Park, K. W. Miller, Comm. of the ACM 31 (1988), with the later factor."""
+    """Return the next random number in (0, 1); ``info[SEED]`` advances.
+
+    This is the generator of S. K. Park, K. W. Miller, Comm. of the ACM 31 (1988), with its later multiplier 48271.
+    """
     info[SEED] = (info[SEED] * 48271) % 2147483647
     return info[SEED] / 2147483647.0
 

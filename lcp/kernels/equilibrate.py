@@ -53,7 +53,7 @@ def equilibrate(M: Floats, row: Floats, column: Floats, sweeps: int, work: Float
 
 @kernel(inner=True)
 def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: Floats) -> None:
-    """Do the same with the output of `largest_of` in ``work``."""
+    """Fill ``row`` and ``column`` as `equilibrate`, if ``work`` already has the output of `largest_of`."""
     # No scales yet.
     n = M.shape[0]
     for i in range(n):

@@ -202,9 +202,10 @@ def nonsmooth_nonlinear_cg(
     work: Floats,
     state: Floats,
 ) -> None:
-    """Make ``count`` iterations; z becomes P(y) of the last, which is between the bounds, y the point after it.
+    """Make ``count`` conjugate gradient steps over projected sweeps P, see the module; update z, y, p and ``state``.
 
-    ``work`` (3, n) has w at y, M p, and w at the previous y; the last two are kept from call to call.
+    On return z = P(y before the last step), which is between the bounds, and y is the next point. ``work`` (3, n) has
+    w at y, M p, and w at the previous y; M p is kept from call to call.
     """
     n = z.shape[0]
     dense = matrix[0].shape[0] > 0

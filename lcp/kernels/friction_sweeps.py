@@ -2,12 +2,6 @@
 
 One contact is solved exactly: u = A r + b with K* containing u_hat, K containing r, u_hat . r = 0.
 
-Three modes, tried in turn: open (r = 0), stick (u = 0), slide (u_N = 0, r_T = -mu r_N t with u_T = s t, s >= 0). With
-t = (cos a, sin a), u_N = 0 gives r_N, and the part of u_T across t must vanish, which is a trigonometric polynomial of
-degree two in a: at most four roots, met by Newton from the last direction or, where that leads nowhere, between the
-sign changes on a circle of points. No symmetry of A is asked. Where A is so singular that no mode fits, projected
-steps are taken, so that a block always moves towards its solution.
-
 Three modes are tried in turn: open (r = 0), stick (u = 0), slide (u_N = 0, r_T = -mu r_N t with u_T = s t, s >= 0).
 With t = (cos a, sin a), u_N = 0 gives r_N. The part of u_T across t must vanish, which is a trigonometric polynomial of
 degree two in a, with at most four roots. They are found by Newton's method from the last direction or, if this fails,
@@ -125,7 +119,10 @@ def _across(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float,
 
 @kernel(inner=True)
 def _speed(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, float]:
-    """Return (r_N, u_T . t) of sliding along t; r_N is 0 if the direction is not possible."""
+    """Return (r_N, s) for sliding with u_N = 0 along t = (c, s): the normal force and the slip speed u_T . t.
+
+    It is (0, -1) if the normal force does not raise u_N in this direction.
+    """
     below = A[0, 0] - mu * (A[0, 1] * c + A[0, 2] * s)
     if not below > 0.0:
         return 0.0, -1.0
@@ -166,6 +163,7 @@ def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
 
 @kernel(inner=True)
 def _turned(c: float, s: float, step: float) -> tuple[float, float]:
+    """Return the unit vector (c, s) turned by the angle ``step``."""
     x = math.cos(step)
     y = math.sin(step)
     c, s = c * x - s * y, s * x + c * y
@@ -175,6 +173,7 @@ def _turned(c: float, s: float, step: float) -> tuple[float, float]:
 
 @kernel(inner=True)
 def _accept(A: Floats, b: Floats, mu: float, c: float, s: float, r: Floats) -> bool:
+    """Fill r (3,) with the force of sliding along t = (c, s) if it is a solution; return True if it is."""
     n, speed = _speed(A, b, mu, c, s)
     if not (n > 0.0 and speed >= 0.0):
         return False

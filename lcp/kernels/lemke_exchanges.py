@@ -46,7 +46,7 @@ def strips(n: int) -> int:
 
 
 @kernel(inline=True)
-def patience(n: int) -> int:
+def pending_limit(n: int) -> int:
     """Return the exchanges stored before they are applied to all columns: for a long path, within a cache of 8 MiB."""
     return max(32, max(3 * n // 4, min(2 * n, (1 << 20) // (n + 1))) // 8 * 8)
 
@@ -54,7 +54,7 @@ def patience(n: int) -> int:
 @kernel(inline=True)
 def capacity(n: int) -> int:
     """Return the number of vectors for which there is memory: of a predicted basis and some exchanges."""
-    return max(patience(n), (n + 7) // 8 * 8 + 32)
+    return max(pending_limit(n), (n + 7) // 8 * 8 + 32)
 
 
 class Exchanges(NamedTuple):
@@ -92,7 +92,7 @@ def fuse_one(
 
 @kernel(inner=True, long_loops=True)
 def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
-    """Do the same as `fuse_one` for two columns that share the loads of u; their factors are v[at : at + 16]."""
+    """Add multiples of the strips u to y and to z, as `fuse_one` to one column; the factors are v[at : at + 16]."""
     # The sixteen factors.
     a, b, c, d = v[at], v[at + 1], v[at + 2], v[at + 3]
     e, f, g, h = v[at + 4], v[at + 5], v[at + 6], v[at + 7]

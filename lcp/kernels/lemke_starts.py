@@ -39,7 +39,10 @@ WORTH: Final = 1
 
 @kernel(inner=True)
 def cold_start(t: Tableau, M: Floats, q: Floats, restart: int, covered: bool, given: Floats) -> int:
-    """Form the first dictionary with its artificial column as ``entry``; return the row at which it enters."""
+    """Form the first dictionary, with the artificial variable's column as ``entry``.
+
+    Return the row at which this variable enters, or -1 if no row is covered.
+    """
     # The first dictionary.
     n = q.shape[0]
     cover_vector(restart, covered, given, t.row, t.cover)
@@ -109,7 +112,10 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
 
 @kernel(inner=True)
 def store_wanted(t: Tableau, M: Floats, wanted: Ints, c: int) -> None:
-    """Bring column c and the next wanted ones with the same stamp up to date together."""
+    """Apply the pending exchanges to column c and to later wanted columns that lack many of them, together.
+
+    A column is included if it lacks at least `STALE` exchanges, up to the capacity of ``t.slots``.
+    """
     columns = 0
     for j in range(c, t.nonbasis.shape[0]):
         if wanted[t.nonbasis[j]] and t.counts[PENDING] - t.stamp[j] >= STALE and columns < t.slots.shape[0]:

@@ -33,7 +33,7 @@ from lcp.kernels.lemke_exchanges import (
     column_left_behind,
     in_eights,
     padded,
-    patience,
+    pending_limit,
     strips,
 )
 
@@ -166,7 +166,7 @@ def first_tableau(t: Tableau, q: Floats) -> None:
         t.kind[c] = ORIGINAL
     # No exchange yet.
     t.counts[PENDING] = 0
-    t.counts[MOST_PENDING] = patience(n)
+    t.counts[MOST_PENDING] = pending_limit(n)
     t.counts[UPDATED] = 0
     t.counts[WHOLE_KEPT] = 0
 

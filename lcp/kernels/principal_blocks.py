@@ -264,7 +264,11 @@ def worst_images(
     work: Floats,
     worst: Floats,
 ) -> bool:
-    """Raise ``worst`` to the bounds of the blocks ``start <= code < stop``; ``index`` has length 2 n, ``work`` 5 n."""
+    """Raise ``worst`` (n,) to the bounds of |M_aa^-1 e| by `inverse_image` over the blocks ``start <= code < stop``.
+
+    Bit i of a code includes index i. Return False at the first block without a proven bound. ``index`` has length 2 n,
+    ``work`` 5 n.
+    """
     # Views of the workspaces.
     n = M.shape[0]
     active = index[:n]

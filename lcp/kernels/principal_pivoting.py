@@ -306,7 +306,10 @@ def violation(t: PrincipalTableau, tolerance: float, i: int) -> float:
 
 @kernel(inner=True)
 def room(t: PrincipalTableau, tolerance: float, i: int, rate: float) -> float:
-    """Return the distance that the basic variable of pair i, not the driven one, can move at ``rate``."""
+    """Return how far the basic variable of pair i, not the driven one, can move in the direction of ``rate``.
+
+    It is infinite if the variable does not block.
+    """
     b, y, lo, hi = t.b[i], t.y[i], t.lo[i], t.hi[i]
     margin = tolerance * t.size[i]
     if t.inside[i] == 1:

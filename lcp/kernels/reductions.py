@@ -197,7 +197,7 @@ def dense_residual(M: Floats, q: Floats, z: Floats, columns: Ints, w: Floats, er
 
 @kernel
 def sparse_residual(indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats, w: Floats, error: Floats) -> None:
-    """Do the same for M in compressed rows."""
+    """Fill w = M z + q and its error bounds for M in compressed sparse rows."""
     for i in range(q.shape[0]):
         row = slice(indptr[i], indptr[i + 1])
         w[i], error[i] = dot_twice(data[row], indices[row], z, q[i])

@@ -86,9 +86,10 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
 
 @kernel(inner=True)
 def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed: bool, sizes: Floats) -> None:
-    """Do the same; with ``summed`` w already has M z + q, computed by `dot`.
+    """Fill w = M z + q and the measures of `lcp_residuals`; with ``summed`` w already has M z + q, computed by `dot`.
 
-    ``sizes`` (n,): the largest magnitudes of the rows of M, or empty.
+    ``sizes`` (n,) has the largest magnitudes in the rows of M; if it is empty, they are computed. Rows with a large
+    residual are summed again in twice the precision, and `NATURAL_LIMIT` admits their rounding.
     """
     # Limits, in units of the largest q.
     n = q.shape[0]
@@ -209,10 +210,10 @@ def row_residuals(
 
 @kernel
 def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats, out: Floats) -> None:
-    """Fill w = M z + q and the measures of `row_residuals`, for an LCP whose rows are rows of bodies.
+    """Fill w = M z + q and the measures ``out`` of `row_residuals`, for the LCP of a contact problem.
 
-    A row is balanced by the root of its diagonal; a slack row without diagonal by the rows on which it acts. ``work``
-    has length 3 n.
+    A row is balanced by the root of its diagonal entry. A row with zero diagonal, the slack of a friction cone, is
+    balanced by the largest entry of its column, each divided by the root of its row. ``work`` has length 3 n.
     """
     # w and the plain measures.
     n = q.shape[0]

@@ -87,6 +87,7 @@ def _shown(matrix: Vector, S: Integers, find: Violation, name: str) -> bool:
 
 
 def _negative_verdict(matrix: Vector, find: Violation, name: str) -> ClassVerdict:
+    """Return the verdict that M is not of the class ``name``, with the violation found as counterexample."""
     what = "x >= 0 with x . M x = 0" if find.null else "x >= 0 with x . M x < 0"
     margin = form_margin(matrix, find.x)
     return ClassVerdict(False, name, Counterexample(find.indices, find.x), what, margin)

@@ -54,6 +54,7 @@ def is_positive_semidefinite(M: Any, tolerance: float = 1e-11) -> bool:
 
 
 def _dense_semidefinite(M: NDArray[np.float64], tolerance: float) -> bool:
+    """Return True if the scaled symmetric part plus ``tolerance`` n I has a Cholesky factor."""
     n = M.shape[0]
     d = congruence(M)
     scaled = M * d * d[:, None]
@@ -69,6 +70,10 @@ def _dense_semidefinite(M: NDArray[np.float64], tolerance: float) -> bool:
 
 
 def _sparse_semidefinite(M: Any, tolerance: float) -> bool:
+    """Return True if the scaled symmetric part is diagonally dominant, or has positive pivots, after a small shift.
+
+    The shift of the diagonal is ``tolerance`` times the largest number of entries in a column.
+    """
     from scipy import sparse
     from scipy.sparse.linalg import splu
 
@@ -182,7 +187,10 @@ def _eliminate(S: Integers) -> tuple[bool, Integers | None]:
 
 
 def _lifted(S: Integers, chosen: list[int], values: dict[int, int]) -> Integers:
-    """Return the x with the given entries that minimises x . S x over its entries in ``chosen``."""
+    """Return an integer multiple of the x with the given entries that minimises x . S x over its entries in ``chosen``.
+
+    ``values`` has the given entries by index; all others, except the chosen ones, are zero.
+    """
     n = S.shape[0]
     x = np.zeros(n, dtype=object)
     for i, value in values.items():

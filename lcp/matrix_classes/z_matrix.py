@@ -95,7 +95,10 @@ def _negative_verdict(C: Vector, x: Vector, indices: tuple[int, ...], name: str)
 
 
 def _perron(C: Vector) -> Vector:
-    """Return an x >= 0 that a scaled Z-matrix maps to a negative multiple, in floating point."""
+    """Return a nonnegative x (n,) for which C x is likely to be a negative multiple of it, in scaled units.
+
+    It is computed in floating point from the least eigenvalue; the caller has to verify it.
+    """
     row, column = scales(C)
     scaled = row[:, None] * C * column
     values, vectors = np.linalg.eig(scaled)
@@ -111,7 +114,7 @@ def _perron(C: Vector) -> Vector:
 
 
 def _leading_bad(exact: Integers) -> int | None:
-    """Return the order of the first leading principal minor that is not positive."""
+    """Return the order of the first leading principal minor that is not positive, or None if all are positive."""
     A, previous = exact, 1
     for order in range(1, exact.shape[0] + 1):
         if A[0, 0] <= 0:

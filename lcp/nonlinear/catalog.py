@@ -46,6 +46,7 @@ def _quadratics_jacobian(second: float, third: float, z: Vector) -> Vector:
 
 
 def _walras(x: Vector) -> Vector:
+    """Return F (4,) of an exchange economy: the loss of its activity, and the excess supply of its three goods."""
     y, p1, p2, p3 = x
     income = 5.0 * p2 + 3.0 * p3
     return np.array([p2 + p3 - p1, y - 0.9 * income / p1, 5.0 - y - 0.1 * income / p2, 3.0 - y])

@@ -181,7 +181,10 @@ class _NewtonSolve:
         return _Point(z, w, J, measure_nonlinear(self._problem, z, w, J), box, self._equations(z, w, box))
 
     def _descend(self) -> Status:
-        """Make steps from the present point; return SOLVED, ITERATION_LIMIT, or STALLED if no direction descends."""
+        """Make steps from the present point until it is solved, and return the status.
+
+        It is SOLVED, ITERATION_LIMIT, or STALLED if no direction descends or the merit function hardly falls any more.
+        """
         merits: deque[float] = deque([self._at.equations.merit], maxlen=self._method.memory)
         marks = [self._at.equations.merit]
         while not self._at.residual.solved(self._request.tolerance):
@@ -238,7 +241,10 @@ class _NewtonSolve:
             self._keep(kind, length)
 
     def _candidates(self, reference: float) -> Iterator[tuple[str, float, _Point] | None]:
-        """Yield steps along one direction after another; each direction is formed only if the previous ones failed."""
+        """Yield the step, or None, along one direction after another: Newton, semismooth Newton, projected gradient.
+
+        Each direction is formed only if the previous ones failed.
+        """
         at = self._at
         d = self._newton()
         if d is not None:
@@ -250,7 +256,10 @@ class _NewtonSolve:
         yield self._searched("gradient", down * self._column, at.equations.merit, None)
 
     def _newton(self) -> Vector | None:
-        """Return the step to the solution of the linearised problem, with the step as unknown to keep its digits."""
+        """Return the step to the solution of the linearised problem, or None if it was not solved.
+
+        The step is the unknown, so that it keeps its digits.
+        """
         at, problem = self._at, self._problem
         linearised = BoxLCP(at.J, at.w, problem.lo - at.z, problem.hi - at.z)
         zero = np.zeros(problem.n)

@@ -149,7 +149,10 @@ def _nonnegative(
 def _nearest(
     K: NDArray[np.float64], k: Vector, row: Vector, column: Vector, active: NDArray[np.intp], z: Vector
 ) -> Vector:
-    """Return the solution of the active rows nearest to z in equilibrated units, or the least-squares solution."""
+    """Return the solution of the active rows of K x + k = 0 that is nearest to z, or the least-squares solution.
+
+    Distances are in units that equilibrate K by ``row`` and ``column``; other unknowns are zero.
+    """
     x = np.zeros_like(z)
     x[active] = z[active]
     if active.shape[0] == 0:

@@ -85,6 +85,7 @@ def _refined(block: NDArray[np.float64], load: Vector) -> Vector | None:
 
 
 def _in_double_double(block: NDArray[np.float64], load: Vector) -> Vector | None:
+    """Return x = -block^-1 load from double-double LU factors, rounded to float64, or None if the block is singular."""
     from lcp.kernels.double_double import dd_block_solve
 
     k = load.shape[0]
@@ -144,7 +145,7 @@ def _round_iteratively(problem: LCP, z: Vector, unit: Vector, tolerance: float) 
 
 
 def _row_tolerances(M: NDArray[np.float64], q: Vector, z: Vector) -> Vector:
-    """Return the tolerance of each row by the rule of `lcp.residuals`; rows without load have the largest."""
+    """Return the tolerance of each row's residual (n,) by the rule of `lcp.residuals`; 1 for rows without any terms."""
     terms = np.abs(M) @ z + np.abs(q)
     admitted: Vector = np.where(q == 0.0, 1e-9 * terms, np.minimum(1e-9 * terms, 1e-3 * np.abs(q)))
     return np.where(admitted > 0.0, admitted, 1.0)

@@ -89,7 +89,10 @@ class PivotSearch(SolveState):
         return remaining if last else remaining // 2
 
     def end_path(self, pivots: int, status: Status, solved: bool, detail: str) -> Claim | None:
-        """Count a path; return the claim if it has solved the problem or a limit is reached, otherwise None."""
+        """Add the pivots of a path; return the claim if it solved the problem or reached a limit, otherwise None.
+
+        ``status`` is the code of a path without a verified solution; the first one is kept in ``first_status``.
+        """
         self.iterations, self.detail = self.iterations + pivots, detail
         if solved:
             return self.claim(Status.SOLVED, detail)

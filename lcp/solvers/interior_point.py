@@ -77,9 +77,9 @@ class InteriorPoint(NewtonMethod):
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
     def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
-        """Follow the path until a verified solution, divergence or a limit.
+        """Follow the path from one starting distance after another until a verified solution, a proof or a limit.
 
-        ``z0`` is only checked for being a solution.
+        ``start`` is ignored: ``progress`` has already checked it for being a solution.
         """
         problem, box = progress.problem, progress.box
         moving = np.flatnonzero(box.lo < box.hi)
@@ -221,7 +221,7 @@ class Neighbourhood:
         return min(float(below), float((at.r * at.t)[self.high].min(initial=np.inf)))
 
     def holds(self, at: Point) -> bool:
-        """Return True if a point is in the neighbourhood."""
+        """Return True if no product is far below the mean, and the residual has fallen with the mean or is rounding."""
         mean = self.mean(at)
         if not self.smallest(at) >= self.least * mean:
             return False
@@ -281,7 +281,7 @@ def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
 
 
 def _step_to_boundary(at: Point, step: Point, share: float) -> float:
-    """Return ``share`` times the step length to the first bound, at most 1."""
+    """Return min(1, ``share`` t), with t the largest step for which p, r, s and t of the point stay nonnegative."""
     length = 1.0
     for value, change in ((at.p, step.p), (at.r, step.r), (at.s, step.s), (at.t, step.t)):
         falls = change < 0.0

@@ -186,7 +186,7 @@ def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: floa
     start = None if z0 is None else pivoted.start(z0)
     claim: Claim = inner.solve(pivoted.lcp, z0=start, tolerance=tolerance, trace=trace)
     if np.isfinite(claim.z).all():
-        answer = _settled(problem, pivoted, claim.z, tolerance)
+        answer = _verified_solution(problem, pivoted, claim.z, tolerance)
         if answer is not None:
             swapped = int(pivoted.swapped.sum())
             through = f", {swapped} of them through a pair" if swapped else ""
@@ -197,8 +197,11 @@ def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: floa
     return replace(second, iterations=claim.iterations + second.iterations)
 
 
-def _settled(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: float) -> Vector | None:
-    """Return the verified (u, y) that belongs to a z of the pivoted problem, or None."""
+def _verified_solution(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: float) -> Vector | None:
+    """Return the verified (u, y) of the mixed problem for a z of the pivoted problem, or None.
+
+    Of several candidates it is the one of least backward error.
+    """
     x = pivoted.recover(z)
     candidates: list[Vector | None] = []
     if pivoted.rank < problem.n_free:

@@ -102,7 +102,10 @@ class SolveMonitor(SolveState):
         return x
 
     def check_iterate(self, x: Vector, *, record: bool = True) -> bool:
-        """Measure x on the original problem, keep it if it is the best, and return `should_stop`."""
+        """Measure x on the original problem, keep it if it is the best, and return `should_stop`.
+
+        An x that is not finite in the original units is ignored, and False is returned.
+        """
         z = self.box.original(x)
         if not np.isfinite(z).all():
             return False
@@ -293,7 +296,7 @@ class Equations:
 
     @property
     def merit(self) -> float:
-        """1/2 |F|^2."""
+        """Return 1/2 |F|^2."""
         return 0.5 * float(self.F @ self.F)
 
 
@@ -303,7 +306,7 @@ Step = Callable[[ScaledBox, Vector, Equations], tuple[Vector, Equations] | None]
 
 
 def gradient(box: ScaledBox, at: Equations) -> Vector:
-    """J^T F."""
+    """Return J^T F, the gradient of the merit function."""
     slope: Vector = at.a * at.F + box.M.T @ (at.b * at.F)
     return slope
 
@@ -408,7 +411,7 @@ def smoothed(root_of_mu: float) -> Reformulation:
 
 
 def _smooth_max(s: Vector, width: float) -> tuple[Vector, Vector]:
-    """(s + sqrt(s^2 + width^2)) / 2 and its derivative, without cancellation for negative s."""
+    """Return (s + sqrt(s^2 + width^2)) / 2 and its derivative, without cancellation for negative s."""
     root = np.hypot(s, width)
     sum_ = root + np.abs(s)
     small = np.divide(0.5 * width * width, sum_, out=np.zeros_like(s), where=sum_ > 0.0)

@@ -169,7 +169,7 @@ _FAR = 1024.0
 
 @dataclass(frozen=True)
 class CottleDantzig(PrincipalPivoting):
-    """Principal pivoting that mends one pair at a time and never spoils another (Cottle and Dantzig 1968).
+    """Principal pivoting that makes one pair complementary at a time and keeps the others so (Cottle, Dantzig 1968).
 
     Each major cycle drives one pair to complementarity along a path on which all complementary pairs stay
     complementary. If a diagonal entry vanishes, two pairs are exchanged together. The method ends for P matrices. For

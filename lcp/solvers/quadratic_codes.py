@@ -65,6 +65,7 @@ class OSQP(_Code):
     traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
 
     def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
+        """Solve the program by OSQP, warm-started at ``start`` if it is given."""
         import osqp
         from scipy import sparse
 
@@ -288,6 +289,11 @@ class CVXPY(QPSolverBase):
         return _DEFAULT if self.engine is None else self.engine.upper()
 
     def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
+        """Solve the program with the engine by CVXPY; ``start`` is ignored.
+
+        A small multiple of the identity is added to P. If the engine fails, the result has no x, and its detail is the
+        error.
+        """
         import cvxpy
         from scipy import sparse
 

@@ -116,7 +116,10 @@ def center_of(problem: LCP | BoxLCP) -> Vector:
 
 
 def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
-    """Return the program, or None if M is not positive semidefinite."""
+    """Return the scaled convex QP of the problem without its fixed unknowns, or None if M is not positive semidefinite.
+
+    If M is not symmetric, the rows M z + q have multipliers, as in `_monotone`.
+    """
     from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
 
     M = problem._M

@@ -74,7 +74,7 @@ def compliant_force(rows: ContactSystem, polygon: FrictionCone, contacts: Contac
 
 @kernel(inner=True)
 def compliant_stiffness(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float) -> None:
-    """Fill the derivative of this force."""
+    """Fill ``contacts.B[c]`` with minus the derivative of `compliant_force` by the rates, in the contact's mode."""
     normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
     fill_force_jacobian(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, contacts.B[c])
 
@@ -107,7 +107,7 @@ def law_violation(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
 
 
 @kernel(inner=True)
-def follow_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, part: float) -> bool:
+def follows_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, part: float) -> bool:
     """Return True if the forces follow their law to ``part`` of the largest, or to the error of the rates."""
     off, largest = law_violation(rows, polygon, search, eps)
     return off <= max(part * largest, ROUNDING * search.speed / eps)
@@ -144,7 +144,7 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
         changed, turned, misfit = update_modes(rows, polygon, search, eps, 1.0)
         if not turned:
             return step + 1
-        found = misfit <= settled and follow_law(rows, polygon, search, eps, NEAR_LAW)
+        found = misfit <= settled and follows_law(rows, polygon, search, eps, NEAR_LAW)
         if found and not polygon.exact:
             return step + 1
         if step > 0 and changed > max(MAX_MODE_CHANGES, contacts.p.shape[0] // 4) and not polygon.exact:

@@ -44,7 +44,7 @@ def first_limit(rows: ContactSystem) -> int:
 
 @kernel(inline=True)
 def _kind(lo: float, hi: float) -> int:
-    """Return the row of the table above."""
+    """Return the kind of a row with these bounds, from the module's table."""
     if lo == hi:
         return _GIVEN
     if lo > -float("inf"):
@@ -54,7 +54,7 @@ def _kind(lo: float, hi: float) -> int:
 
 @kernel(inline=True)
 def _reference_force(lo: float, hi: float) -> float:
-    """Return the force at x = 0."""
+    """Return the force of a row at x = y = 0, its anchor: lo, hi or 0."""
     if lo > -float("inf"):
         return lo
     return hi if hi < float("inf") else 0.0
@@ -103,9 +103,9 @@ def _shift(q: Floats, a: int, a_less: int, a_sign: float, rate: float) -> None:
 
 @kernel
 def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
-    """Fill the blocks of the boxed rows, their coupling with all others, and the effect of their anchors on q.
+    """Fill M and q in the rows and columns of x and y, and add the effect of boxed forces at x = y = 0 to all of q.
 
-    M (n, n) and q (n,) are zero in the rows and columns of x and y.
+    M (n, n) and q (n,) are zero in the rows and columns of x and y at entry.
     """
     nc = rows.nc
     nr = rows.nr
@@ -185,7 +185,7 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
 
 @kernel(inner=True)
 def add_reference_forces(rows: ContactSystem, v: Floats) -> None:
-    """Add to the velocity v (nv,) the effect of boxed rows with their forces at the anchors."""
+    """Add to the velocity v (nv,) the effect of the boxed rows' forces at x = y = 0."""
     first = rows.nc + rows.nr + rows.nl
     for i in range(rows.lo.shape[0]):
         anchor = _reference_force(rows.lo[i], rows.hi[i])
@@ -202,7 +202,7 @@ def larger_bound(lo: float, hi: float) -> float:
 
 @kernel(inline=True)
 def has_anchors(lo: Floats, hi: Floats) -> bool:
-    """Return True if any boxed row has a force at x = 0."""
+    """Return True if a boxed row has a nonzero force at x = y = 0."""
     found = False
     for b in range(lo.shape[0]):
         found = found or _reference_force(lo[b], hi[b]) != 0.0

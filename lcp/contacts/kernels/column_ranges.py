@@ -34,7 +34,7 @@ def sparse_dot(a: int, b: int, c: int, d: int, x: Floats, y: Floats) -> float:
 
 @kernel(inline=True)
 def dot_of_row(rows: ContactSystem, i: int, x: Floats, y: Floats) -> float:
-    """Do the same as `sparse_dot` for row i, inlined for loops over all rows."""
+    """Return the sum of x_p y_p over the column ranges of row i: `sparse_dot`, inlined for loops over all rows."""
     a, b, c, d = row_ranges(rows.column_ranges, i, y.shape[0])
     total = dot_range(a, b, x, y, 0.0)
     return dot_range(c, d, x, y, total) if c < d else total
@@ -98,7 +98,10 @@ def abs_terms_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float
 def dot_and_terms_on(
     a: int, b: int, x: Floats, y: Floats, z: Floats, total: float, terms: float
 ) -> tuple[float, float]:
-    """Return `dot_range` of x and y and `abs_terms_range` of x and z, reading x once."""
+    """Return ``total`` plus the sum of x_p y_p, and ``terms`` plus the sum of |x_p z_p|, over a .. b.
+
+    It has the bits of `dot_range` and `abs_terms_range`, but reads x once.
+    """
     p = a
     while p + 3 <= b:
         e, f, g = x[p], x[p + 1], x[p + 2]
@@ -118,7 +121,7 @@ def dot_and_terms_on(
 
 @kernel(inner=True, vectors=True)
 def add_sizes_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
-    """y_p += factor |x_p| over a .. b, four at a time: x was written long before, y as it is read."""
+    """Add factor |x_p| to y_p over a .. b, in place; four at a time, so that the compiler uses vectors."""
     p = a
     while p + 4 <= b:
         r, s, t, u = x[p], x[p + 1], x[p + 2], x[p + 3]
@@ -143,7 +146,10 @@ def add_within(a: int, b: int, c: int, d: int, factor: float, x: Floats, y: Floa
 
 @kernel(inner=True, vectors=True)
 def add_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
-    """y_p += factor x_p over a .. b; where many, four at a time: read before any is written, they are one vector."""
+    """Add factor x_p to y_p over a .. b, in place.
+
+    Many columns are taken four at a time: all four are read before one is written, so the compiler uses vectors.
+    """
     p = a
     while b - a >= MANY and p + 4 <= b:
         r, s, t, u = x[p], x[p + 1], x[p + 2], x[p + 3]
@@ -165,7 +171,7 @@ def add_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
 
 @kernel(inner=True, vectors=True)
 def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
-    """Add f x + g y + h z to row, four columns at a time as in `add_on`."""
+    """Add f x + g y + h z to ``row`` in place; many columns are taken four at a time, as in `add_on`."""
     n = x.shape[0]
     p = 0
     while n >= MANY and p + 4 <= n:
@@ -232,7 +238,7 @@ def combine3_six(a: int, f: float, g: float, h: float, x: Floats, y: Floats, z: 
 
 @kernel(inline=True)
 def delassus_diagonal_entry(rows: ContactSystem, i: int) -> float:
-    """Return J_i Y_i."""
+    """Return J_i Y_i of row i, the change of its rate for a unit of its impulse."""
     if i < rows.diagonal.shape[0]:
         return rows.diagonal[i]
     a, b, c, d = row_ranges(rows.column_ranges, i, rows.v_free.shape[0])
@@ -247,10 +253,10 @@ def row_response(rows: ContactSystem, i: int) -> float:
 
 @kernel(inner=True)
 def response_of(rows: ContactSystem, posed: Floats, diagonal: Floats, i: int) -> float:
-    """Return `row_response` of a row before elimination, if it is known.
+    """Return h J_i Y_i + gamma_i, the rate of row i for a unit of its force, if possible before rows G are eliminated.
 
-    ``posed`` are as in `IslandProblem`; ``diagonal`` (n,) has the responses of the first n rows; without ``posed``
-    these are used.
+    It comes from ``posed`` (see `IslandProblem`) if this is not empty. Otherwise it comes from ``diagonal`` (n,), the
+    responses of the first n rows, or for later rows from `row_response`.
     """
     if posed.shape[0] > 0:
         return rows.h * posed[i] + rows.gamma[i]
@@ -259,7 +265,7 @@ def response_of(rows: ContactSystem, posed: Floats, diagonal: Floats, i: int) ->
 
 @kernel(inner=True)
 def size_unforced(rows: ContactSystem, posed: Floats, i: int) -> float:
-    """Return the size of row i's rate without forces, before elimination; boxed rows at their bounds count."""
+    """Return the magnitude of row i's rate without forces, before rows G are eliminated if ``posed`` is not empty."""
     if posed.shape[0] > 0:
         return posed[posed.shape[0] // 2 + i]
     return abs(dot_of_row(rows, i, rows.J[i], rows.v_free) + rows.k[i])

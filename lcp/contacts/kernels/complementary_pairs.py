@@ -153,7 +153,7 @@ def fill_start(
 
 @kernel(inner=True)
 def warm_start(rows: ContactSystem, search: SolverState, x: PairState) -> None:
-    """Set z and w of contacts to the forces and rates of the state, shifted inside."""
+    """Set z and w of contacts to the state's forces and rates, plus `INSIDE` times the z and w of the start."""
     contacts, last = search.contacts, x.width - 1
     k = x.edges.shape[0]
     for c in range(rows.r.shape[0]):
@@ -282,7 +282,10 @@ def determinant(x: float, y: float, z: float) -> float:
 
 @kernel(inner=True)
 def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
-    """Fill D and g of dp = g - D du, and the slopes of rows of joints, for the right sides in ``right`` and ``off``."""
+    """Fill D and g of dp = g - D du for all contacts, and the slopes of joint rows, from the right sides.
+
+    These are ``right``, the wanted products, and ``off``, the part of w - M z - q to remove.
+    """
     z, w, right, off = x.z, x.w, x.right, x.off
     last = x.width - 1
     for c in range(rows.r.shape[0]):
@@ -354,9 +357,9 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
 
 @kernel(inner=True)
 def add_compliance(gamma: float, eps: float, D: Floats, g: Floats) -> None:
-    """Turn dp = g - D du, u = s + E p of a compliant contact, into dp = g - D ds, in place.
+    """Convert dp = g - D du to dp = g - D ds for a contact of compliance E with u = s + E p, in place.
 
-    E has gamma + eps along the normal and eps across it; of D the first row has but its first entry.
+    E has gamma + eps along the normal and eps across it. At entry the first row of D has only its first entry.
     """
     soft = gamma + eps
     normal = 1.0 / (1.0 + D[0, 0] * soft)
@@ -440,7 +443,7 @@ def newton_step(
 
 @kernel(inner=True)
 def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
-    """Fill dz and dw of one contact from its du."""
+    """Fill the step dz, dw of contact c's pairs, from the change ``x.du[c]`` of its rates and the right sides."""
     z, w, right, off, du = x.z, x.w, x.right, x.off, x.du[c]
     at, last, mu = c * x.width, x.width - 1, x.mu[c]
     for i in range(at, at + x.width):

@@ -37,14 +37,14 @@ SELECTED_WITHIN: Final = 1e-3
 
 
 class ContinuationResult(NamedTuple):
-    """Compliance reached (0 if none), and systems solved."""
+    """Result of a continuation: the compliance reached, 0 if it failed, and the number of systems solved."""
 
     eps: float
     systems: int
 
 
 class SavedStep(NamedTuple):
-    """Saved forces during a step."""
+    """Forces of contacts and joint rows that a step saves in order to restore them."""
 
     start: Floats  # (ncone, 3) forces from which the next compliance is tried
     fixed: Floats  # (ncone, 3)
@@ -71,7 +71,7 @@ def saved_step_float_size(ncone: int, nj: int) -> int:
 
 @kernel(inner=True)
 def saved_step_views(ncone: int, nj: int, memory: Floats) -> SavedStep:
-    """Return views of its memory."""
+    """Return views of ``memory``, of `saved_step_float_size` numbers, as a `SavedStep`."""
     size = CONTACT_DIM * ncone
     return SavedStep(
         view_2d(memory, 0, ncone, CONTACT_DIM),
@@ -85,7 +85,11 @@ def saved_step_views(ncone: int, nj: int, memory: Floats) -> SavedStep:
 def continue_to_compliance(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, end: float
 ) -> ContinuationResult:
-    """Reduce the compliance from eps, whose forces and modes are in the state, to ``end``."""
+    """Reduce the compliance in steps from eps, whose forces and modes are in the state, to ``end``.
+
+    A step whose modes do not converge is repeated with a shorter one. If steps become too short or systems too many,
+    the state has the last accepted forces, and the compliance returned is 0.
+    """
     contacts = search.contacts
     solved, shrink, last = 0, SHRINK, eps
     save_step(search, kept)

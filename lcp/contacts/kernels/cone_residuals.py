@@ -48,21 +48,24 @@ def free_rate_and_rounding(rows: ContactSystem, i: int, v: Floats, motion: float
 
 
 @kernel(inline=True)
-def drop_rounding(rate: float, blur: float) -> float:
-    """Return a rate, or 0 if it is within its rounding."""
-    return rate if abs(rate) > blur else 0.0
+def drop_rounding(rate: float, rounding: float) -> float:
+    """Return ``rate``, or 0 if its magnitude is at most ``rounding``."""
+    return rate if abs(rate) > rounding else 0.0
 
 
 @kernel(inner=True)
 def rate_and_load(
     rows: ContactSystem, i: int, motion: float, f: Floats, v_plus: Floats, rates: Floats
 ) -> tuple[float, float]:
-    """Return the rate of row i at v+ with softness, less rounding, and the free rate; store the plain rate."""
+    """Return the rate of row i at v+ with softness, 0 if it is rounding, and the signed rate without forces.
+
+    The rate at v+ without softness is stored in ``rates[i]``.
+    """
     a, b, c, d = row_ranges(rows.column_ranges, i, v_plus.shape[0])
-    load, blur = free_rate_and_rounding(rows, i, rows.v_free, motion)
+    load, rounding = free_rate_and_rounding(rows, i, rows.v_free, motion)
     rates[i] = sparse_dot(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
     rate = rates[i] + rows.gamma[i] * f[i]
-    return drop_rounding(rate, blur), load
+    return drop_rounding(rate, rounding), load
 
 
 @kernel(inner=True)
@@ -82,7 +85,7 @@ def measure_cones(
     ----------
     rows
         [N; F; L; B], of one or two tangents per contact; with rows G where they are as they were posed.
-    posed, own
+    posed, diagonal
         As of `IslandProblem`, and (nc + nr,) the diagonal response of the rows of contacts.
     z
         (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.

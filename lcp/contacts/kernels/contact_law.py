@@ -130,10 +130,12 @@ def mode_of(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: flo
 def project_sliding(
     polygon: FrictionCone, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: Floats
 ) -> float:
-    """Fill aim (3,), the projection of (x; y, z), which is outside the cone; return the rotation of its corner.
+    """Fill aim (3,) with the projection of (x; y, z) along the tangential plane to the circular cone, from outside it.
 
-    The rotation is 0 if it is below `DIRECTION_TOLERANCE`, where the slope is right. ``slid`` is whether contact c
-    already slides, ``soft`` the response by which (y, z) was reached.
+    Return by how much the sliding direction of contact c has rotated, or 2 if the contact did not slide before. If it
+    is at most `DIRECTION_TOLERANCE`, return 0 and keep ``polygon.slide_state[c]``; otherwise store there the new
+    direction and slip compliance. ``slid`` is True if contact c already slides; ``soft`` is the response, rate by
+    force, by which (y, z) was reached.
     """
     slide = polygon.slide_state[c]
     bound = mu * x
@@ -209,7 +211,10 @@ def nearest_force(polygon: FrictionCone, mu: float, c: int, x: float, y: float, 
 def fill_force_jacobian(
     rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, normal: float, tangent: float, B: Floats
 ) -> None:
-    """Fill B (3, 3) of a mode of contact c, ``normal`` and ``tangent`` being 1 / eps in these directions."""
+    """Fill B (3, 3) with minus the derivative of contact c's forces by the rates of its three rows, in the given mode.
+
+    ``normal`` and ``tangent`` are 1 / eps along the normal and in the tangential plane.
+    """
     mu = friction_bound(rows, c)
     for i in range(CONTACT_DIM):
         for j in range(CONTACT_DIM):
@@ -267,7 +272,10 @@ def fill_force_jacobian(
 
 @kernel(inner=True)
 def scale_to_moments(length: float, B: Floats) -> None:
-    """Convert the slope B (3, 3) of a cone of moments to its rows, which are moments without a normal force."""
+    """Convert B (3, 3) of a cone of moments, in place: its rows are moments, which have no separate normal force.
+
+    ``length`` is the cone's bound on the moment for a unit of normal force.
+    """
     for i in range(1, CONTACT_DIM):
         B[0, i] = 0.0
         for j in range(CONTACT_DIM):

@@ -71,7 +71,7 @@ def facet_of(rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, i: i
 
 @kernel(inner=True)
 def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
-    """Fill n of being outside the side from edge j to the next, times ``sign``."""
+    """Fill n (3,) with n x > 0 for the points x outside the side from edge j to the next; ``sign`` -1 reverses it."""
     x = turns[j, 0] + turns[j + 1, 0]
     y = turns[j, 1] + turns[j + 1, 1]
     n[0] = -sign * mu * (x * turns[j, 0] + y * turns[j, 1])
@@ -81,7 +81,7 @@ def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
 
 @kernel(inner=True)
 def past_corner(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats) -> None:
-    """Fill n of being past a corner in the direction of side j, times ``sign``."""
+    """Fill n (3,) with n x > 0 for the points x beyond a corner in the direction of side j; ``sign`` -1 reverses it."""
     x = turns[j + 1, 0] - turns[j, 0]
     y = turns[j + 1, 1] - turns[j, 1]
     n[0] = -sign * mu * (x * turns[corner, 0] + y * turns[corner, 1])

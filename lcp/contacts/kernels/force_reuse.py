@@ -209,13 +209,13 @@ def separates_freely(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
     """Return True if no rate approaches by more than rounding, so that no contact presses."""
     if rows.lo.shape[0] > 0:
         return False
-    blurs = loads[count_rows(rows) :]
+    rounding_errors = loads[count_rows(rows) :]
     limit = first_limit(rows)
     least = 0.0
     for c in range(rows.nc):
-        least = min(least, q[c] + blurs[c])
+        least = min(least, q[c] + rounding_errors[c])
     for i in range(rows.nl):
-        least = min(least, q[limit + i] + blurs[rows.nc + rows.nr + i])
+        least = min(least, q[limit + i] + rounding_errors[rows.nc + rows.nr + i])
     return least >= 0.0
 
 

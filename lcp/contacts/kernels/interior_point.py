@@ -150,7 +150,7 @@ def barrier_product(x: Floats, a: Floats, b: Floats) -> float:
 
 @kernel(inner=True)
 def fill_correction(x: PairState, goal: float) -> None:
-    """Fill the right sides of a correction to l = goal."""
+    """Fill the right side ``right`` of a correction to the point of the curve at l = ``goal``."""
     for i in range(x.z.shape[0]):
         if not x.product[i] > 0.0:
             continue
@@ -164,7 +164,7 @@ def fill_correction(x: PairState, goal: float) -> None:
 
 @kernel(inner=True)
 def fill_tangent(x: PairState) -> None:
-    """Fill the right sides of the tangent."""
+    """Fill the right sides ``right`` and ``off`` of the tangent of the curve."""
     for i in range(x.z.shape[0]):
         x.off[i] = -x.start[i]
         if x.product[i] > 0.0 and is_disc(x, i):
@@ -191,7 +191,10 @@ def has_positive_determinant(trees: Elimination, K: Floats) -> bool:
 def keep_best(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, near: ProximalState, least: float
 ) -> float:
-    """Store the forces in the state if their residual is the smallest so far; return the smallest residual."""
+    """Compute the natural residual of the state's forces; save them in ``near`` if it is below ``least``.
+
+    Return the smaller one of both residuals.
+    """
     misfit = natural_residual(rows, polygon, search)
     if not misfit < least:
         return least

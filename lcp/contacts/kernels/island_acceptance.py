@@ -144,7 +144,10 @@ def row_scales_views(loads: Floats, m: int, n: int) -> RowScales:
 
 @kernel(inline=True)
 def scale_variable(scales: RowScales, place: int, amount: float, response: float) -> float:
-    """Fill the scales of the force of one row, and return the balanced amount, 0 if no body can move."""
+    """Store the scales of variable ``place`` of the LCP; return ``amount`` / sqrt(response), 0 if no body can move.
+
+    ``amount`` is the size of the row's rate without forces, ``response`` its rate for a unit of its own force.
+    """
     root = math.sqrt(response)
     scales.amounts[place] = amount
     scales.sizes[place] = scales.units[place] = root
@@ -163,13 +166,13 @@ def fill_rhs_and_scales(
     nc = rows.nc
     nr = rows.nr
     m = count_rows(rows)
-    blurs = loads[m : 2 * m]
+    rounding_errors = loads[m : 2 * m]
     scales = row_scales_views(loads, m, q.shape[0])
     motion = kinetic_norm(rows)
     anchored = posed.shape[0] > 0 or has_anchors(rows.lo, rows.hi)
     heaviest = 0.0
     for c in range(nc):
-        q[c], blurs[c] = free_rate_and_rounding(rows, c, v, motion)
+        q[c], rounding_errors[c] = free_rate_and_rounding(rows, c, v, motion)
         amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
         heaviest = max(heaviest, scale_variable(scales, c, amount, response_of(rows, posed, diagonal, c)))
     first = nc
@@ -181,7 +184,7 @@ def fill_rhs_and_scales(
         root = math.sqrt(response)
         inverse = 1.0 / root if root > 0.0 else 0.0
         for i in range(first, last):
-            rate, blurs[i] = free_rate_and_rounding(rows, i, v, motion)
+            rate, rounding_errors[i] = free_rate_and_rounding(rows, i, v, motion)
             q[i] = rate
             q[i + nr] = -rate
             amount = size_unforced(rows, posed, i) if anchored else abs(rate)
@@ -200,7 +203,7 @@ def fill_rhs_and_scales(
     limit = first_limit(rows)
     for i in range(nc + nr, nc + nr + rows.nl):
         place = limit + i - nc - nr
-        q[place], blurs[i] = free_rate_and_rounding(rows, i, v, motion)
+        q[place], rounding_errors[i] = free_rate_and_rounding(rows, i, v, motion)
         amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
         heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, diagonal, i)))
     heaviest = max(heaviest, fill_boxed_rhs(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
@@ -210,9 +213,10 @@ def fill_rhs_and_scales(
 
 @kernel(inner=True)
 def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, units: Floats) -> float:
-    """Return the largest balanced force: contacts and limits count as in z, boxed rows with the force f itself.
+    """Return the largest force f_i sqrt(R_i), with R_i the response of row i to its own force, over all rows.
 
-    The rounding of a boxed force is relative to its bounds, of which `MIN_RELATIVE_SCALE` counts.
+    Forces of contacts and limits are read from ``z`` and have their roots in ``units``. A boxed row counts with its
+    force in ``f``, but with at least `MIN_RELATIVE_SCALE` of its larger bound, because its rounding is relative to it.
     """
     largest = 0.0
     for i in range(rows.nc + 2 * rows.nr):
@@ -229,13 +233,14 @@ def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, unit
 
 @kernel(inner=True)
 def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, loads: Floats) -> None:
-    """Fill the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z, f and v+.
+    """Fill the rates of the rows, the slip speeds lambda and the rates of boxed rows in z, and all of w.
 
-    The possible rounding of a rate is subtracted from w; bodies that fall side by side have no other rate.
+    They follow from the forces in z and f and from v+. A rate in w is set to 0 if it is within its rounding, because
+    bodies that fall side by side have no other rate.
     """
     z, w = answer.z, answer.w
     m = count_rows(rows)
-    rate, blur = loads[:m], loads[m : 2 * m]
+    rate, rounding_errors = loads[:m], loads[m : 2 * m]
     nc = rows.nc
     nr = rows.nr
     r = rows.r
@@ -244,7 +249,7 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
         rate[i] = dot_of_row(rows, i, rows.J[i], answer.v_plus) + rows.k[i]
     first = nc
     for c in range(nc):
-        w[c] = drop_rounding(rate[c] + gamma[c] * z[c], blur[c])
+        w[c] = drop_rounding(rate[c] + gamma[c] * z[c], rounding_errors[c])
     for c in range(r.shape[0]):
         last = first + r[c]
         spent = 0.0
@@ -259,12 +264,12 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
-            w[i] = drop_rounding(rate[i] + gamma[i] * z[i] + speed, blur[i])
-            w[i + nr] = drop_rounding(-rate[i] + gamma[i] * z[i + nr] + speed, blur[i])
+            w[i] = drop_rounding(rate[i] + gamma[i] * z[i] + speed, rounding_errors[i])
+            w[i + nr] = drop_rounding(-rate[i] + gamma[i] * z[i + nr] + speed, rounding_errors[i])
         first = last
     limit = first_limit(rows)
     for i in range(rows.nl):
-        w[limit + i] = drop_rounding(rate[first + i] + gamma[first + i] * z[limit + i], blur[first + i])
+        w[limit + i] = drop_rounding(rate[first + i] + gamma[first + i] * z[limit + i], rounding_errors[first + i])
     evaluate_boxed(rows, answer.f, answer.v_plus, rate, z, w)
 
 
@@ -284,7 +289,7 @@ def fill_residuals(case: IslandProblem, answer: IslandSolution, diagonal: Floats
 def fill_residuals_of_state(
     rows: ContactSystem, posed: Floats, diagonal: Floats, answer: IslandSolution, loads: Floats
 ) -> None:
-    """Fill the measures of the forces in z if f and v+ belong to them."""
+    """Fill the measures of the forces in z, as `fill_residuals`, from the f and v+ that already belong to them."""
     fill_slacks(rows, diagonal, answer, loads)
     scales = row_scales_views(loads, count_rows(rows), answer.z.shape[0])
     largest = largest_force(rows, posed, answer.z, answer.f, scales.units)
@@ -298,13 +303,13 @@ def is_rejected_early(case: IslandProblem, answer: IslandSolution, loads: Floats
     rows = case.rows
     m = count_rows(rows)
     z = answer.z
-    blurs, scales = loads[m : 2 * m], row_scales_views(loads, m, z.shape[0])
+    rounding_errors, scales = loads[m : 2 * m], row_scales_views(loads, m, z.shape[0])
     largest = largest_force(rows, case.posed, z, answer.f, scales.units)
     for c in range(rows.nc):
         a, b, d, e = row_ranges(rows.column_ranges, c, answer.v_plus.shape[0])
         rate = sparse_dot(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
         unit = scales.amounts[c] + scales.sizes[c] * largest
-        w = drop_rounding(rate, blurs[c]) / unit if unit > 0.0 else 0.0
+        w = drop_rounding(rate, rounding_errors[c]) / unit if unit > 0.0 else 0.0
         if abs(min(scales.units[c] * z[c] / largest if largest > 0.0 else 0.0, w)) > REJECT_FACTOR * tolerance:
             return True
     return False
@@ -350,10 +355,11 @@ def judge_posed(
     loads: Floats,
     tolerance: float,
 ) -> bool:
-    """Return True if forces, of a solver or with rows G eliminated, solve the original problem.
+    """Return True if the forces solve the original problem, before rows G were eliminated.
 
-    ``rows.diagonal`` is empty. ``answer`` has z, to which the edges are copied, f, v+ and the output of `certify` and
-    `certify_boxed`; its q is scratch. ``diagonal`` (nc + nr,) and ``loads`` are filled.
+    They come from a solver or from the problem without G. ``edges`` (n,) are copied to ``answer.z``, with forces by the
+    edges of the cones. ``answer`` also has f, v+, and the output of `certify` and `certify_boxed`; its q is scratch.
+    ``diagonal`` (nc + nr,) and ``loads`` are filled, ``rows.diagonal`` is empty.
     """
     for i in range(answer.z.shape[0]):
         answer.z[i] = edges[i]

@@ -1,12 +1,11 @@
 """Newton's system in the velocities of an island whose contacts and joint rows have given slopes.
 
-With forces p(v), of slope -B in the rates of their rows, v = v_free + h sum Y p(v) has the derivative::
+With forces p(v) whose derivative by the rates of their rows is -B, the residual v - v_free - h sum Y' p(v) of the
+velocities has the derivative::
 
-This matrix is as sparse as the contacts between trees, unsymmetric if contacts slide, and regular also for dependent
-rows.
+    K = 1 + h sum Y' B J
 
-This matrix is as sparse as the trees' contacts, unsymmetric where contacts slide, and regular whatever rows depend on
-one another.
+K is as sparse as the contacts between trees, unsymmetric if contacts slide, and regular also for dependent rows.
 """
 
 from __future__ import annotations
@@ -60,9 +59,9 @@ def add_contact(
     a, b = pairs[i, 0], pairs[i, 1]
     begin, end = starts[a], starts[a + 1]
     n = end - begin
-    part = part_of(rows, i, begin)
-    blend(rows, B, i, j, k, part, begin, n, W)
-    x, y, z = of_Y(rows, i, part, n), of_Y(rows, j, part, n), of_Y(rows, k, part, n)
+    part = part_beginning_at(rows, i, begin)
+    combine_J_parts(rows, B, i, j, k, part, begin, n, W)
+    x, y, z = Y_part(rows, i, part, n), Y_part(rows, j, part, n), Y_part(rows, k, part, n)
     # The block of the first tree.
     upper = upper_panel(trees, K, a)
     u, v, w = W[0, begin:end], W[1, begin:end], W[2, begin:end]
@@ -72,10 +71,10 @@ def add_contact(
     # The blocks of both trees, and the one of the second tree.
     first, last = starts[b], starts[b + 1]
     at, size = pairs[i, 2], last - first
-    blend(rows, B, i, j, k, 1 - part, first, size, W)
+    combine_J_parts(rows, B, i, j, k, 1 - part, first, size, W)
     p, q, r = W[0, first:last], W[1, first:last], W[2, first:last]
     add_products(x, y, z, p, q, r, upper, at)
-    x, y, z = of_Y(rows, i, 1 - part, size), of_Y(rows, j, 1 - part, size), of_Y(rows, k, 1 - part, size)
+    x, y, z = Y_part(rows, i, 1 - part, size), Y_part(rows, j, 1 - part, size), Y_part(rows, k, 1 - part, size)
     add_products(u, v, w, x, y, z, lower_panel(trees, K, a), at - n)
     add_products(x, y, z, p, q, r, upper_panel(trees, K, b), 0)
 
@@ -105,20 +104,22 @@ def add_products(x: Floats, y: Floats, z: Floats, u: Floats, v: Floats, w: Float
 
 
 @kernel(inline=True)
-def part_of(rows: ContactSystem, i: int, begin: int) -> int:
-    """Return which of the two parts of row i begins at a column."""
+def part_beginning_at(rows: ContactSystem, i: int, begin: int) -> int:
+    """Return 0 if the first column range of row i begins at column ``begin``, otherwise 1 for the second range."""
     return 0 if row_ranges(rows.column_ranges, i, rows.v_free.shape[0])[0] == begin else 1
 
 
 @kernel(inline=True)
-def of_Y(rows: ContactSystem, i: int, part: int, n: int) -> Floats:
-    """Return the n entries of one part of row i of Y."""
+def Y_part(rows: ContactSystem, i: int, part: int, n: int) -> Floats:
+    """Return the view of the n stored entries of row i of Y in its first (``part`` 0) or second column range."""
     return view_1d(rows.Y_entries, rows.offsets[i, part], n)
 
 
 @kernel(inner=True)
-def blend(rows: ContactSystem, B: Floats, i: int, j: int, k: int, part: int, begin: int, n: int, W: Floats) -> None:
-    """Fill n columns of W (3, nv) from ``begin`` on with h B J of one part of the three rows of a contact."""
+def combine_J_parts(
+    rows: ContactSystem, B: Floats, i: int, j: int, k: int, part: int, begin: int, n: int, W: Floats
+) -> None:
+    """Fill n columns of W (3, nv) from ``begin`` on with h B J, from one column range of a contact's rows i, j, k."""
     J, at = rows.J_entries, rows.offsets
     x, y, z = view_1d(J, at[i, part], n), view_1d(J, at[j, part], n), view_1d(J, at[k, part], n)
     for e in range(CONTACT_DIM):
@@ -135,7 +136,7 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
     upper = upper_panel(trees, K, k)
     row = view_1d(rows.J_entries, rows.offsets[behind, 0], end - begin)
     for p in range(end - begin):
-        factor = rows.h * slope * of_Y(rows, behind, 0, end - begin)[p]
+        factor = rows.h * slope * Y_part(rows, behind, 0, end - begin)[p]
         if factor != 0.0:
             add_on(0, end - begin, factor, row, upper[p])
 

@@ -59,14 +59,14 @@ class ProximalState(NamedTuple):
 
 
 @kernel
-def approach_floats(ncone: int, nj: int, nv: int) -> int:
+def proximal_state_float_size(ncone: int, nj: int, nv: int) -> int:
     """Return the number of floats of `ProximalState`."""
     return 2 * CONTACT_DIM * ncone + 3 * nv + 2 * nj
 
 
 @kernel(inner=True)
-def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalState:
-    """Return views of its memory."""
+def proximal_state_views(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalState:
+    """Return views of ``memory``, of `proximal_state_float_size` numbers, as the method's state."""
     vectors = view_2d(memory, 6 * ncone, 3, nv)
     return ProximalState(
         view_2d(memory, 0, ncone, CONTACT_DIM),
@@ -82,7 +82,10 @@ def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalSt
 def proximal_response(
     rows: ContactSystem, polygon: FrictionCone, c: int, soft: float, x: float, y: float, z: float, p: Floats
 ) -> int:
-    """Fill p (3,), the force of contact c at (x; y, z), reached by the response ``soft``; return its mode."""
+    """Fill p (3,) with the projection of the point (x; y, z) to the cone of contact c; return the mode there.
+
+    ``soft`` is the response by which the point was reached; a sliding disc needs it for its slope.
+    """
     mu = friction_bound(rows, c)
     mode = mode_of(polygon, mu, c, x, y, z)
     if polygon.exact and mode >= SLIDE_EDGE:
@@ -194,7 +197,11 @@ def save_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
 def continue_proximal_newton(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, least: float, most: int
 ) -> tuple[int, float]:
-    """Move forces with this residual, whose v and s are filled, to forces of the rigid problem."""
+    """Move the state's forces to forces of the rigid problem; return the number of systems solved, and the residual.
+
+    ``least`` is the residual at entry, where v and s belong to the forces. At most ``most`` systems are solved. On
+    return the state has the forces of least residual.
+    """
     v, trial = search.v, memory.v
     nv = v.shape[0]
     of_joints, best_of_joints = memory.joined[0], memory.joined[1]

@@ -68,7 +68,10 @@ def fill_path_points(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 def begin_at_points(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> None:
-    """Fill the shift for which the forces in the state (of the path's points) are a solution at its centre."""
+    """Fill ``shifted.shift`` such that the state's forces, at the path's points, are a solution at t = 1.
+
+    Their velocities and rates are computed.
+    """
     contacts, joined = search.contacts, search.joined
     for i in range(joined.p.shape[0]):
         if joined.slope[i] > 0.0:
@@ -94,7 +97,10 @@ def begin_at_points(
 def centre_at_points(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> None:
-    """Set the centre to the forces of the points, with the shift that makes them a solution; store the change."""
+    """Set ``shifted.center`` to the forces of the points, and the shift that makes them a solution at t = 1.
+
+    ``shifted.kept`` gets the change of the centre.
+    """
     contacts, aim = search.contacts, search.scratch3_b
     for c in range(contacts.p.shape[0]):
         x, p, mode, width = shifted.fixed[c], contacts.p[c], contacts.mode[c], friction_bound(rows, c)
@@ -109,7 +115,7 @@ def centre_at_points(
 
 @kernel(inner=True)
 def fill_answer(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, far: float) -> None:
-    """Fill the forces ``far`` beyond the path's end, and move its points there."""
+    """Continue the path by ``far`` in t beyond its end: move its points, and fill their forces in the state."""
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         x = shifted.fixed[c]
@@ -124,7 +130,7 @@ def fill_answer(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def is_drifting(rows: ContactSystem, search: SolverState, shifted: PwlPath) -> bool:
-    """Return True if the forces have moved from the centre as the centre has moved from the previous one."""
+    """Return True if the forces have moved from the centre nearly as the centre moved from the previous one."""
     square = 0.0
     product = 0.0
     before = 0.0

@@ -72,7 +72,7 @@ def pwl_path_float_size(ncone: int, nj: int, nv: int) -> int:
 
 @kernel(inner=True)
 def pwl_path_views(ncone: int, nj: int, nv: int, memory: Floats) -> PwlPath:
-    """Return views of its memory."""
+    """Return views of ``memory``, of `pwl_path_float_size` numbers, as a `PwlPath`."""
     size = CONTACT_DIM * ncone
     at = 5 * size + 3 * nj
     return PwlPath(
@@ -92,7 +92,10 @@ def pwl_path_views(ncone: int, nj: int, nv: int, memory: Floats) -> PwlPath:
 def add_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, eps: float, sign: float
 ) -> None:
-    """Add a contact's forces at zero velocity in its mode to the right-hand sides; subtract them with factor -1."""
+    """Add the force of contact c at zero velocity, in its mode, times ``sign`` to the right-hand sides of the path.
+
+    The first side has its constant part, the second the part of the shift, which is multiplied by t.
+    """
     p = search.contacts.p[c]
     b = shifted.shift[c]
     for side in range(2):
@@ -110,7 +113,7 @@ def add_forces(
 
 @kernel(inner=True)
 def add_row_forces(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, sign: float) -> None:
-    """Do the same for a joint row."""
+    """Add the force of joint row i at zero velocity in its mode to the right-hand sides; ``sign`` -1 subtracts it."""
     joined = search.joined
     at = rows.nc + rows.nr + i
     if joined.slope[i] > 0.0:

@@ -40,20 +40,20 @@ STILL: Final = 1e-6
 AT_REST: Final = 1e-12
 DRIFTING: Final = 1e-10
 # Velocities, relative to the free ones, at the end compliance, above which there is no rest.
-HOPELESS: Final = 1e-3
+NO_REST: Final = 1e-3
 # Compliances, relative to the smallest diagonal response: of the least forces, down to the end compliance, and of the
 # following proximal points. With stiffer contacts a system loses more digits.
 SOFT: Final = (1e-1, 1e-3)
 NEARER: Final = (1e-5, 1e-5, 1e-4, 1e-4, 1e-3)
-POINTS: Final = 12
+MAX_POINTS: Final = 12
 # Systems of one convex problem; evaluations of a line search, and the fraction of its first slope at which it ends.
-SYSTEMS: Final = 30
-LOOKS: Final = 12
+MAX_SYSTEMS: Final = 30
+MAX_EVALUATIONS: Final = 12
 FLAT: Final = 0.1
 # Accuracy of a convex problem, relative to the speed; of a proximal point, relative to the remaining motion, and to
 # rounding.
 EXACT: Final = 1e-10
-INNER: Final = 1e-3
+POINT_ACCURACY: Final = 1e-3
 ROUNDED: Final = 2e-15
 # Effect of a normal force on its contact's rate, relative to the free rates, from which on the contact presses.
 PRESSING: Final = 1e-6
@@ -75,14 +75,14 @@ class Rest(NamedTuple):
 
 
 @kernel
-def rest_floats(nc: int, m: int, n: int) -> int:
+def rest_float_size(nc: int, m: int, n: int) -> int:
     """Return the number of floats of `Rest`, for m rows [N; F] and n LCP variables."""
     return 23 * nc + m + n + 9
 
 
 @kernel(inner=True)
-def lay_out_rest(nc: int, m: int, n: int, memory: Floats) -> Rest:
-    """Return views of its memory."""
+def rest_views(nc: int, m: int, n: int, memory: Floats) -> Rest:
+    """Return views of ``memory``, of `rest_float_size` numbers, as a `Rest`."""
     size = CONTACT_DIM * nc
     at = 4 * size
     D = memory[at : at + CONTACT_DIM * size].reshape(nc, CONTACT_DIM, CONTACT_DIM)
@@ -106,7 +106,7 @@ def lay_out_rest(nc: int, m: int, n: int, memory: Floats) -> Rest:
 
 @kernel(inner=True)
 def is_still(v: Floats, v_free: Floats, part: float) -> bool:
-    """Return True if velocities are at most this fraction of the velocities without contact forces."""
+    """Return True if every velocity is at most the fraction ``part`` of the largest one without contact forces."""
     fastest, free = 0.0, 0.0
     for j in range(v.shape[0]):
         fastest, free = max(fastest, abs(v[j])), max(free, abs(v_free[j]))
@@ -245,9 +245,10 @@ def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: F
 def evaluate_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, step: float
 ) -> tuple[float, float]:
-    """Fill the forces at the rates s + step ds, with slopes; return their distance from the held ones, and a slope.
+    """Fill the forces and their derivatives at the rates s + step ds; return two measures of them.
 
-    The first is a speed, the second the slope of the convex function along the step, times -1.
+    The first is the largest difference from the forces that belong to the velocities, times the diagonal response, a
+    speed. The second is minus the slope of the convex function along the step.
     """
     contacts, x, a, b = search.contacts, memory.x[:3], memory.x[3:6], memory.x[6:9]
     off, slope = 0.0, 0.0
@@ -267,7 +268,10 @@ def evaluate_forces(
 
 @kernel(inner=True)
 def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float) -> bool:
-    """Fill the changes of velocities and rates, and the moved forces; return False without factors."""
+    """Fill the Newton step: changes of velocities and rates, and the forces after a whole step.
+
+    Return False if the matrix has no factors.
+    """
     contacts, dv, x = search.contacts, search.trial_v, memory.x[:3]
     # The right-hand side: the difference of the forces at these rates from the held ones.
     for i in range(dv.shape[0]):
@@ -296,14 +300,14 @@ def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float) -> float:
-    """Return the fraction of the step at which the convex function is flat."""
+    """Return the fraction of the Newton step, at most 1, at which the convex function is nearly flat along the step."""
     _, first = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
     _, last = evaluate_forces(rows, polygon, search, memory, eps, 1.0)
     # The slope grows along the step, from below 0 (here times -1): use the whole step if it is still below 0.
     if not first > 0.0 or last >= -FLAT * first:
         return 1.0
     low, high, at_low, at_high, share = 0.0, 1.0, first, last, 1.0
-    for _ in range(LOOKS):
+    for _ in range(MAX_EVALUATIONS):
         share = low + at_low * (high - low) / (at_low - at_high)
         share = min(max(share, low + 0.05 * (high - low)), high - 0.05 * (high - low))
         _, slope = evaluate_forces(rows, polygon, search, memory, eps, share)
@@ -320,12 +324,17 @@ def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 def solve_convex(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, enough: float
 ) -> int:
-    """Minimise the convex function of p0 by Newton's method from the velocities of the held forces; return systems."""
+    """Solve the convex problem at compliance eps by Newton's method; return the number of linear systems solved.
+
+    Start from the velocities ``search.v`` and their forces ``memory.held``, with ``memory.base`` as p0. Stop if forces
+    and rates agree to the speed ``enough``, after `MAX_SYSTEMS` systems, or if a matrix has no factors. The state then
+    has the new forces, velocities and rates.
+    """
     contacts, v = search.contacts, search.v
     memory.ds[:] = 0.0
     solved = 0
     off, _ = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
-    while off > enough and solved < SYSTEMS:
+    while off > enough and solved < MAX_SYSTEMS:
         solved += 1
         if not newton_step(rows, polygon, search, memory, eps):
             break
@@ -348,7 +357,11 @@ def solve_convex(
 def least_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, end: float
 ) -> tuple[bool, int]:
-    """Fill the least forces of least motion of pressing contacts; return whether they give rest, and the systems."""
+    """Compute the least forces of least motion for the contacts marked in ``memory.presses``.
+
+    The state has the forces and velocities. Return whether they bring the bodies to rest, and the number of linear
+    systems solved.
+    """
     contacts, speed = search.contacts, free_rate(rows)
     least, free, moving, systems = math.inf, 0.0, math.inf, 0
     for c in range(rows.nc):
@@ -357,7 +370,7 @@ def least_forces(
         free = max(free, abs(rows.v_free[j]))
     contacts.p[:] = 0.0
     recover_velocity(rows, polygon, search)
-    for point in range(len(SOFT) + 1 + POINTS):
+    for point in range(len(SOFT) + 1 + MAX_POINTS):
         # The compliance: softer values, the end value, the values of proximal points.
         after = point - len(SOFT) - 1
         eps = end
@@ -370,14 +383,14 @@ def least_forces(
         copy_rows(contacts.p, memory.base)
         if after < 0:
             memory.base[:] = 0.0
-        enough = EXACT if after < 0 else max(ROUNDED, INNER * moving / free)
+        enough = EXACT if after < 0 else max(ROUNDED, POINT_ACCURACY * moving / free)
         systems += solve_convex(rows, polygon, search, memory, eps, speed * enough)
         # The remaining speed.
         before, moving = moving, 0.0
         for j in range(search.v.shape[0]):
             moving = max(moving, abs(search.v[j]))
-        hopeless = after >= -1 and moving > HOPELESS * free
-        if hopeless or (after >= len(NEARER) and moving > 0.5 * before):
+        moves = after >= -1 and moving > NO_REST * free
+        if moves or (after >= len(NEARER) and moving > 0.5 * before):
             break
     return moving <= DRIFTING * free, systems
 
@@ -389,8 +402,8 @@ def presses(search: SolverState, c: int, speed: float) -> bool:
 
 
 @kernel(inner=True)
-def note_pressing(rows: ContactSystem, search: SolverState, speed: float, marks: Floats) -> None:
-    """Add 2 to the nonzero marks of contacts that press."""
+def mark_pressing(rows: ContactSystem, search: SolverState, speed: float, marks: Floats) -> None:
+    """Add 2 to the mark of each contact that has a nonzero mark and presses; ``marks`` (nc,) is changed."""
     for c in range(rows.nc):
         if marks[c] > 0.0 and presses(search, c, speed):
             marks[c] += 2.0
@@ -406,9 +419,9 @@ def try_rest(
     diagonal: Floats,
     loads: Floats,
 ) -> tuple[bool, int]:
-    """Fill answer.z with forces that hold the bodies at rest, if they exist; return whether they do, and the systems.
+    """Look for forces that hold the bodies at rest; return whether they are accepted, and the number of systems solved.
 
-    ``memory.moving`` are the accepted forces, which move them.
+    If there are any, ``answer.z`` has them. ``memory.moving`` are the forces found before, which move the bodies.
     """
     rows = case.rows
     end, speed = final_compliance(rows, search), free_rate(rows)
@@ -427,9 +440,9 @@ def try_rest(
         if rows.k[c] > tolerance and presses(search, c, speed):
             return False, 0
     # Contacts that press in the found motion, or without friction, have a mark of 3 or more.
-    note_pressing(rows, search, speed, memory.presses)
+    mark_pressing(rows, search, speed, memory.presses)
     _, systems = least_forces(with_terms(rows, memory.mu, memory.k), polygon, search, memory, end)
-    note_pressing(rows, search, speed, memory.presses)
+    mark_pressing(rows, search, speed, memory.presses)
     for c in range(rows.nc):
         memory.presses[c] = 1.0 if memory.presses[c] >= 3.0 else 0.0
     # The holding forces.

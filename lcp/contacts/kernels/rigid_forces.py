@@ -80,7 +80,7 @@ def remove_compliance(
         formed = run_proximal_points(rows, polygon, search, compliance, MANY_POINTS)
     if stay_selected(search, kept):
         return formed
-    return formed + harden_in_modes(rows, polygon, search, kept, eps, IN_MODES * tolerance)
+    return formed + remove_compliance_in_modes(rows, polygon, search, kept, eps, IN_MODES * tolerance)
 
 
 @kernel(inline=True)
@@ -93,7 +93,10 @@ def stay_selected(search: SolverState, kept: SavedStep) -> bool:
 def remove_compliance_or_restore(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, most: int
 ) -> int:
-    """Make proximal points, but keep the previous modes' forces if their residual is smaller; return the systems."""
+    """Make at most ``most`` proximal points; keep the forces in the previous modes if their residual is smaller.
+
+    Return the number of systems formed.
+    """
     contacts = search.contacts
     copy_rows(contacts.p, kept.fixed)
     recover_velocity(rows, polygon, search)
@@ -111,17 +114,17 @@ def remove_compliance_or_restore(
 
 
 @kernel(inner=True)
-def harden_in_modes(
+def remove_compliance_in_modes(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, close: float
 ) -> int:
-    """Take proximal points from the saved forces in their modes only; systems formed.
+    """Remove the compliance by two proximal points from the saved forces, in the modes of these forces only.
 
-    There are two points: if rates contradict one another, the second moves as far along the self-stress as the first,
-    and this motion is subtracted. The previous forces are restored if the residual of the new ones is larger, and
-    larger than ``close``, as a fraction of the speeds.
+    If rates contradict one another, the second point moves as far along the self-stress as the first. So the motion of
+    the second point is subtracted. The previous forces are restored if the residual of the new ones is larger, and
+    larger than ``close``, as a fraction of the speeds. Return the number of systems formed, 1.
     """
     contacts, joined = search.contacts, search.joined
-    hold(search, kept)
+    keep_rigid_forces(search, kept)
     before = natural_residual(rows, polygon, search)
     copy_rows(kept.start, contacts.p)
     restore_step(search)
@@ -144,13 +147,13 @@ def harden_in_modes(
             for i in range(CONTACT_DIM):
                 contacts.p[c, i] = 2.0 * kept.moving[c, i] - contacts.p[c, i]
     if not natural_residual(rows, polygon, search) <= max(before, close * search.speed):
-        put_back(rows, polygon, search, kept)
+        restore_rigid_forces(rows, polygon, search, kept)
     return 1
 
 
 @kernel(inner=True)
-def hold(search: SolverState, kept: SavedStep) -> None:
-    """Save the forces of contacts and of joint rows."""
+def keep_rigid_forces(search: SolverState, kept: SavedStep) -> None:
+    """Copy the state's forces of contacts and of joint rows to ``kept.fixed`` and ``kept.joined``."""
     joined = search.joined
     copy_rows(search.contacts.p, kept.fixed)
     for i in range(joined.p.shape[0]):
@@ -159,8 +162,8 @@ def hold(search: SolverState, kept: SavedStep) -> None:
 
 
 @kernel(inner=True)
-def put_back(rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep) -> None:
-    """Restore the forces saved by `hold`."""
+def restore_rigid_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep) -> None:
+    """Restore the forces saved by `keep_rigid_forces`, and compute their velocities and rates."""
     joined = search.joined
     copy_rows(kept.fixed, search.contacts.p)
     for i in range(joined.p.shape[0]):
@@ -170,20 +173,20 @@ def put_back(rows: ContactSystem, polygon: FrictionCone, search: SolverState, ke
 
 
 @kernel(inner=True)
-def lead_back(
+def check_distant_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
 ) -> tuple[bool, int]:
-    """Return whether forces far from the path's end still belong to equal compliance, and the systems formed.
+    """Return whether forces far from the path's end are equal-compliance forces, and the number of systems solved.
 
-    They do if their modes lead back to them for a compliance some decades below eps. If rates contradict one another, a
-    contact slides or opens in between, and after that the forces hardly change.
+    They are if the compliant problem, solved from their modes with a compliance some decades below eps, has forces near
+    them. If rates contradict one another, a contact slides or opens in between. After that the forces hardly change.
     """
-    hold(search, kept)
+    keep_rigid_forces(search, kept)
     systems = 0
     near = False
     for _ in range(DECADES_ASKED):
         eps *= DECADE
-        more, near = ask_compliance(rows, polygon, search, kept, eps)
+        more, near = compare_at_compliance(rows, polygon, search, kept, eps)
         systems += max(more, 1)
         if near:
             break
@@ -191,25 +194,29 @@ def lead_back(
 
 
 @kernel(inner=True)
-def lead_elsewhere(
+def check_near_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
 ) -> tuple[bool, int]:
-    """Return whether compliance eps / 10 leads from forces near the path's end to others; and the systems."""
-    hold(search, kept)
-    systems, near = ask_compliance(rows, polygon, search, kept, DECADE * eps)
+    """Return whether compliance eps / 10 gives forces far from the state's, and the number of systems solved.
+
+    The state's forces are near the path's end. If so, they are not the equal-compliance forces.
+    """
+    keep_rigid_forces(search, kept)
+    systems, near = compare_at_compliance(rows, polygon, search, kept, DECADE * eps)
     return systems > 0 and not near, max(systems, 1)
 
 
 @kernel(inner=True)
-def ask_compliance(
+def compare_at_compliance(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
 ) -> tuple[int, bool]:
-    """Solve at compliance eps from the modes of the saved forces, and restore these.
+    """Solve at compliance eps from the modes of the forces saved by `keep_rigid_forces`, and restore these forces.
 
-    Returns the systems solved, 0 if the modes do not converge; and whether the forces are near the saved ones.
+    Return the number of systems solved, 0 if the modes do not converge, and whether the new forces were near the saved
+    ones.
     """
     update_modes(rows, polygon, search, 0.0, 1.0)
     systems = solve_active_set(rows, polygon, search, eps, MAX_ACTIVE_SET_STEPS)
     near = stay_near(search, kept.fixed, SELECTED_WITHIN)
-    put_back(rows, polygon, search, kept)
+    restore_rigid_forces(rows, polygon, search, kept)
     return systems, near

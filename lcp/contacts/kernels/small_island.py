@@ -190,14 +190,17 @@ def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: F
 def solve_all_sticking(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, q: Floats, memory: Floats
 ) -> bool:
-    """Compute the equal-compliance forces in one system if all contacts continue to stick.
+    """Solve for the equal-compliance forces in one system of the forces; return False if a contact does not stick.
+
+    On True ``search.contacts.p`` has the rigid forces near the compliant ones. On False it is unchanged: a contact was
+    open or slides, the matrix has no factors, or the rigid forces are too far from the compliant ones.
 
     Parameters
     ----------
     eps
-        The compliance of the branch's end.
+        The compliance at the path's end.
     q
-        Loads of the LCP, which begin with the rates of the rows [N; F] without forces.
+        Right-hand side of the LCP, which begins with the rates of the rows [N; F] without forces.
     memory
         Workspace, of nv^2 + 15 nc numbers.
     """

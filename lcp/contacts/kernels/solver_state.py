@@ -190,7 +190,7 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
 
 @kernel(inner=True)
 def recover_velocity(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> None:
-    """Fill v of the forces, and the rates of all rows."""
+    """Compute the velocities ``search.v`` of the state's forces, and the rates of all rows."""
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
     for p in range(nv):

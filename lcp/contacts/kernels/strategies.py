@@ -45,11 +45,16 @@ from lcp.contacts.kernels.island_acceptance import (
     with_rows,
 )
 from lcp.contacts.kernels.packed_rows import packed_floats, packed_ints, packed_rows
-from lcp.contacts.kernels.proximal_newton import approach_floats, lay_out_approach, natural_residual, save_forces
+from lcp.contacts.kernels.proximal_newton import (
+    natural_residual,
+    proximal_state_float_size,
+    proximal_state_views,
+    save_forces,
+)
 from lcp.contacts.kernels.proximal_points import update_modes
 from lcp.contacts.kernels.proximal_pwl import solve_proximal_pwl
 from lcp.contacts.kernels.pwl_path import pwl_path_float_size, pwl_path_views
-from lcp.contacts.kernels.rest import rest_floats
+from lcp.contacts.kernels.rest import rest_float_size
 from lcp.contacts.kernels.solver_state import (
     UNKNOWN,
     SolverState,
@@ -99,9 +104,9 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Return the length of the float workspace, for ncone contact and moment cones and nj rows [L; B]."""
     first = state_float_size(ncone, nc + nr, nj, nv) + saved_step_float_size(ncone, nj)
     packed = packed_floats(nc + nr + nj)
-    later = approach_floats(ncone, nj, nv)
+    later = proximal_state_float_size(ncone, nj, nv)
     later += max(pair_float_size(ncone, nj, 2 * -(-nr // max(nc, 1))), pwl_path_float_size(ncone, nj, nv))
-    later = max(later, rest_floats(nc, nc + nr, nc + 2 * nr + ncone))
+    later = max(later, rest_float_size(nc, nc + nr, nc + 2 * nr + ncone))
     m = nc + nr + nj
     # `small_island` has a separate matrix.
     few = CONTACT_DIM * nc * nv if CONTACT_DIM * nc <= nv else 0
@@ -133,7 +138,10 @@ def diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
 
 @kernel(inner=True)
 def with_packed_rows(case: IslandProblem, wf: Floats, wi: Ints, fill: bool) -> IslandProblem:
-    """Return the problem with its rows packed; the workspaces are already filled if ``fill`` is False."""
+    """Return the problem with its rows packed into the end of ``wf`` and ``wi``, see `packed_rows`.
+
+    If ``fill`` is False, these workspaces are already filled, by a kernel before.
+    """
     rows = case.rows
     m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m - packed_floats(m)
@@ -272,8 +280,8 @@ def try_equal_compliance(
     memory = remaining_workspace(rows, search, wf)
     kept = saved_step_views(ncone, nj, memory)
     memory = memory[saved_step_float_size(ncone, nj) :]
-    near = lay_out_approach(ncone, nj, nv, memory)
-    interior = pair_state_views(polygon, search, memory[approach_floats(ncone, nj, nv) :])
+    near = proximal_state_views(ncone, nj, nv, memory)
+    interior = pair_state_views(polygon, search, memory[proximal_state_float_size(ncone, nj, nv) :])
     systems = 0
     for start in range(0 if case.warm_start else 1, 2):
         if start == 0:
@@ -302,8 +310,8 @@ def try_interior_point(
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)[saved_step_float_size(ncone, nj) :]
-    near = lay_out_approach(ncone, nj, nv, memory)
-    interior = pair_state_views(polygon, search, memory[approach_floats(ncone, nj, nv) :])
+    near = proximal_state_views(ncone, nj, nv, memory)
+    interior = pair_state_views(polygon, search, memory[proximal_state_float_size(ncone, nj, nv) :])
     if turn == 0:
         unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
         systems, least, _ = solve_mehrotra(rows, polygon, search, interior, near, 0.0, unit, MAX_SHORT_STEPS)
@@ -335,7 +343,7 @@ def try_proximal_point(
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)
     shifted = pwl_path_views(ncone, nj, nv, memory)
-    near = lay_out_approach(ncone, nj, nv, memory[pwl_path_float_size(ncone, nj, nv) :])
+    near = proximal_state_views(ncone, nj, nv, memory[pwl_path_float_size(ncone, nj, nv) :])
     load_forces(rows, polygon, search, answer.best_z)
     least = math.inf
     for c in range(rows.nc):

@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.contacts.kernels.active_set import CREEPING, follow_law
+from lcp.contacts.kernels.active_set import CREEPING, follows_law
 from lcp.contacts.kernels.boxed_rows import add_reference_forces
 from lcp.contacts.kernels.compliance_continuation import SMALL_ISLAND_CONTACTS, final_compliance, saved_step_views
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
@@ -66,8 +66,8 @@ from lcp.contacts.kernels.island_acceptance import (
     is_rejected_early,
 )
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, lay_out_rest, try_rest
-from lcp.contacts.kernels.rigid_forces import lead_back, lead_elsewhere, remove_compliance, stay_selected
+from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, rest_views, try_rest
+from lcp.contacts.kernels.rigid_forces import check_distant_forces, check_near_forces, remove_compliance, stay_selected
 from lcp.contacts.kernels.small_island import is_small_island, solve_all_sticking
 from lcp.contacts.kernels.solver_state import (
     SolverState,
@@ -147,7 +147,8 @@ OTHER_FORCES: Final = 1
 EQUAL_COMPLIANCE: Final = 2
 # No forces yet; `solve_from_sweeps` continues.
 NEEDS_SWEEPS: Final = 4
-MOVED_FORCES: Final = 6  # other forces than at the path's end; they can still be the selected ones, see `lead_back`
+# Other forces than at the path's end; they can still be the selected ones, see `check_distant_forces`.
+MOVED_FORCES: Final = 6
 
 # Fraction of the tolerance within which previous forces still solve a problem: so small that residuals do not add up.
 # The fraction for forces near them is larger, because contacts of one body contradict one another by the rounding of
@@ -182,7 +183,12 @@ def accept_candidate(
     share: float,
     wf: Floats,
 ) -> SearchResult:
-    """Judge the forces in the state, and keep the best; ``share`` is the result of `blend_factor`."""
+    """Test the forces in the state; return the strategy and outcome if they solve the problem, otherwise NO_STRATEGY.
+
+    ``answer.z`` has them, and the best forces so far are kept. If they equal the previous forces and ``share``, the
+    result of `blend_factor`, is between 0 and 1, only this fraction of the change is made. The outcome also depends on
+    whether a smaller compliance gives the same forces.
+    """
     rows, systems = case.rows, made.systems
     drifts = 0.0 < share < 1.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
     store_forces(rows, polygon, search, answer.z)
@@ -204,9 +210,9 @@ def accept_candidate(
     kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
     end = final_compliance(rows, search)
     if asked:
-        elsewhere, more = lead_elsewhere(rows, polygon, search, kept, end)
+        elsewhere, more = check_near_forces(rows, polygon, search, kept, end)
         return SearchResult(strategy, OTHER_FORCES if elsewhere else EQUAL_COMPLIANCE, systems + more)
-    selected, more = lead_back(rows, polygon, search, kept, end)
+    selected, more = check_distant_forces(rows, polygon, search, kept, end)
     return SearchResult(strategy, EQUAL_COMPLIANCE if selected else OTHER_FORCES, systems + more)
 
 
@@ -214,7 +220,11 @@ def accept_candidate(
 def select_rigid(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, systems: int, wf: Floats
 ) -> StrategyResult:
-    """Go from the path's end, in the state, to the rigid problem."""
+    """Remove the compliance of the forces in the state, which are at the path's end; return outcome and systems.
+
+    The outcome is MOVED_FORCES if the rigid forces are far from the compliant ones. The systems include ``systems``,
+    solved before.
+    """
     rows = case.rows
     answer.state[PATH_END] = PATH_END_REACHED
     outcome = outcome_at_end(rows, polygon, search)
@@ -232,7 +242,7 @@ def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
     If the slip of a disc is no more than its own compliance, the disc does not have its force of sliding. The forces
     are then not the selected ones.
     """
-    creeps = polygon.exact and not follow_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
+    creeps = polygon.exact and not follows_law(rows, polygon, search, final_compliance(rows, search), CREEPING)
     return OTHER_FORCES if creeps else EQUAL_COMPLIANCE
 
 
@@ -240,7 +250,10 @@ def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 def polish_previous(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> SearchResult:
-    """Polish the forces of the step before, if any solution is acceptable."""
+    """Move the previous forces to nearby forces that solve the problem, for problems in which any solution is accepted.
+
+    Return NO_STRATEGY if the result does not solve it.
+    """
     rows, loads = case.rows, row_scales_view(case.rows, wf)
     systems = polish_previous_forces(case, polygon, search)
     store_forces(rows, polygon, search, answer.z)
@@ -254,7 +267,10 @@ def polish_previous(
 def reuse_at_rest(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> tuple[bool, int]:
-    """Reuse previous forces that hold the bodies at rest; return whether they do, and the systems."""
+    """Reuse the previous forces if they hold the bodies at rest, and remove a part of the drift by rounding.
+
+    Return whether they hold them, and the number of systems solved.
+    """
     rows, diagonal, loads = case.rows, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf)
     for i in range(answer.z.shape[0]):
         answer.z[i] = max(case.z0[i], 0.0)
@@ -374,7 +390,12 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
 
 @kernel(short_loops=True)
 def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """Run ACTIVE_SET from sweeps if `solve_first` returns NEEDS_SWEEPS, with its arguments and results."""
+    """Continue after `solve_first` returned NEEDS_SWEEPS, with the same arguments and kind of result.
+
+    If any forces are allowed, polish the previous ones. If the previous forces end the path, reduce their compliance in
+    one step, or reuse them at rest. Otherwise run ACTIVE_SET from the modes of Gauss-Seidel sweeps, of sweeps at softer
+    compliances, and of the largest compliance, until one gives acceptable forces.
+    """
     case = with_packed_rows(case, wf, wi, False)
     search = solver_state_views(case.rows, case.tree_starts, wf, wi)
     polygon = cone_view(case.rows, case.exact_cone, wf, wi)
@@ -436,7 +457,11 @@ def select_from_modes(
     systems: int,
     wf: Floats,
 ) -> SearchResult:
-    """Go from accepted forces, in z and in the state, to the equal-compliance ones if their modes lead there."""
+    """Look for equal-compliance forces from the modes of accepted forces, which are in z and in the state.
+
+    If they are found, they replace the accepted forces in ``answer``, otherwise these are restored. In both cases the
+    result has ``strategy``.
+    """
     for i in range(answer.z.shape[0]):
         answer.best_z[i] = answer.z[i]
     answer.state[BEST_RESIDUAL] = 0.0
@@ -456,7 +481,10 @@ def select_from_modes(
 
 @kernel(short_loops=True)
 def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """Run the turns of `FALLBACK_STRATEGIES`, with the arguments and the results of the kernels before."""
+    """Run the strategies of `FALLBACK_STRATEGIES` in turn until one gives accepted forces, or the budget is spent.
+
+    Arguments and results are as for `solve_first` and `solve_from_sweeps`, after which it runs.
+    """
     case = with_packed_rows(case, wf, wi, False)
     search = solver_state_views(case.rows, case.tree_starts, wf, wi)
     polygon = cone_view(case.rows, case.exact_cone, wf, wi)
@@ -498,13 +526,16 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
 
 @kernel(short_loops=True)
 def solve_rest(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """Hold an island at rest that was at rest, in place of the moving forces in z; NO_STRATEGY if no forces hold it."""
+    """Replace the forces in z, which move an island that was at rest, by forces that hold it.
+
+    If no forces hold it, restore z and return NO_STRATEGY.
+    """
     case = with_packed_rows(case, wf, wi, False)
     rows, n = case.rows, answer.z.shape[0]
     search = solver_state_views(rows, case.tree_starts, wf, wi)
     polygon = cone_view(rows, case.exact_cone, wf, wi)
     order_elimination(search.trees, rows.column_ranges)
-    memory = lay_out_rest(rows.nc, rows.nc + rows.nr, n, remaining_workspace(rows, search, wf))
+    memory = rest_views(rows.nc, rows.nc + rows.nr, n, remaining_workspace(rows, search, wf))
     diagonal, loads, spent = state_diagonal_view(rows, wf), row_scales_view(rows, wf), 0
     for i in range(n):
         memory.moving[i] = answer.z[i]

@@ -65,7 +65,10 @@ class IterateMonitor:
         return max(1e-3, self.deadline - cpu_seconds())
 
     def record_iterate(self, rows: Vector, iteration: int) -> float:
-        """Measure ``rows`` (nc, 3); return the largest residual in units of its bound, solved if at most 1."""
+        """Measure ``rows`` (nc, 3) in scaled units, and keep them if they are the best.
+
+        Return the largest residual in units of its bound: at most 1 if solved, infinite if it is not finite.
+        """
         r = self.units.original(rows)
         residual, _ = measure(self.problem, r)
         self.recorder.add(iteration, residual.fclib)
@@ -78,7 +81,11 @@ class IterateMonitor:
         return merit
 
     def claim(self, iteration: int, detail: str = "", status: Status | None = None) -> FrictionClaim:
-        """Return the claim on the best iterate."""
+        """Return the claim on the best iterate.
+
+        The status is SOLVED if an iterate was within its bounds, else NOT_FINITE if one was not finite. Otherwise it is
+        ``status``, by default ITERATION_LIMIT.
+        """
         if self.best_merit <= 1.0:
             status = Status.SOLVED
         elif not self.finite:

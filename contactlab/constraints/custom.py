@@ -140,7 +140,10 @@ class CustomRows:
         return self.position_error(model, q, t), self.jacobian(model, q, None, t)
 
     def assembly_velocity(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
-        """Return error (m,) and derivative (m, nv) with respect to v of the conditions on v."""
+        """Return error (m,) and derivative (m, nv) with respect to v of the conditions on v.
+
+        They are the user's ``assembly_velocity_error``, or the velocity errors and G; m = 0 at acceleration level.
+        """
         if self.has("assembly_velocity_error"):
             error = self._call_user("assembly_velocity_error", (None,), t, (model, q, v))
             return error, self._call_user("assembly_velocity_jacobian", (len(error), model.nv), t, (model, q), v)

@@ -202,6 +202,10 @@ def _check_supported(world: World) -> None:
 
 
 def _balls(world: World, link: IntArray) -> list[Candidate]:
+    """Return the pairs of balls of different bodies that may touch; raise for other shapes that may touch.
+
+    ``link`` (nb,) numbers rigidly connected bodies. These, parents with children, and excluded pairs are left out.
+    """
     if build_collision_filter(world) is None:
         return []
     names = world.model.names

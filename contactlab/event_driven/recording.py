@@ -381,6 +381,7 @@ def _meta(path: Path, arrays: Arrays) -> dict[str, Any]:
 
 
 def _check(path: Path, arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise `RecordError` for the first array that is missing, has another shape, or is not finite float64."""
     for name, shape in shapes.items():
         array = arrays.get(name)
         if array is None or array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
@@ -417,7 +418,7 @@ def _packed(problems: list[ConstraintVelProblemData]) -> Arrays:
 
 
 def _unpacked(arrays: Arrays, count: int) -> list[ConstraintVelProblemData]:
-    """Return the ``count`` problems of the events from the arrays of a file."""
+    """Return the ``count`` problems of the events from the arrays of a file: the inverse of `_packed`."""
     members: list[dict[str, NDArray[Any]]] = [{} for _ in range(count)]
     for key in [key for key in arrays if key.startswith("problem_")]:
         name, at = key.removeprefix("problem_"), 0

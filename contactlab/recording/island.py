@@ -72,7 +72,7 @@ def distance_of(recording: Record, i: int, island: int) -> float:
 
 
 def trees_of(recording: Record, i: int, island: int) -> IntArray:
-    """Return the trees of an island in ascending order."""
+    """Return the numbers of the trees of an island of step ``i`` (n,), ascending."""
     names = ("contact_body_a", "contact_body_b")
     touching = np.concatenate([island_rows(recording, name, i, island) for name in names])
     rows = island_rows(recording, "joint_row", i, island)

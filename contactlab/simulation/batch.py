@@ -408,7 +408,10 @@ class Batch:
         return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
 
     def _select_runs(self, mask: ArrayLike | None) -> IntArray:
-        """Return the numbers of the runs that a mask (B,) of bool selects; None selects all."""
+        """Return the numbers of the runs that a mask (B,) of bool selects; None selects all.
+
+        Any other mask raises `SimulationConfigError`.
+        """
         if mask is None:
             return self._every
         chosen = np.asarray(mask)
@@ -418,6 +421,7 @@ class Batch:
         return np.flatnonzero(chosen)
 
     def _array(self, name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+        """Return values as a finite float64 array of this shape (None: any length), if possible without a copy."""
         # Without the copy and the messages of `finite_array`, which take as long as some steps.
         if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape:
             given: FloatArray = values
@@ -454,7 +458,7 @@ def _batch(
     begins: list[StepperState],
     errors: dict[int, Exception],
 ) -> Batch:
-    """Return a batch in the state of another one."""
+    """Return a batch at these states, with the given states for `Batch.reset` and errors of stopped runs."""
     batch = Batch(worlds, stepper, states, threads=threads)
     batch._begins = list(begins)
     batch._runs.errors.update(errors)

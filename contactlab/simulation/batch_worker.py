@@ -221,7 +221,10 @@ class StepWorker:
         return self._held
 
     def _take_tables(self, task: Task) -> None:
-        """Set the tables of the forces and targets of a run, or none."""
+        """Give the driver zero tables of tau and targets with the task's shapes (steps, n), or none without inputs.
+
+        New tables are made only if a shape has changed; each run's values are copied into them when it is loaded.
+        """
         wanted = [None if given is None else given.shape[1:] for given in (task.taus, task.targets)]
         if wanted != self._tables:
             self._tables = wanted

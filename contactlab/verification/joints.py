@@ -161,7 +161,7 @@ def _units(world: World) -> FloatArray:
 
 
 def joint_jacobian(world: World, loops: Loops) -> FloatArray:
-    """Return all rows (ns, n, nv) of a world."""
+    """Return the Jacobian (ns, n, nv) of the world's joint rows, with the rows of ``loops`` from `loops_of`."""
     G = loops[0]
     J = np.zeros((G.shape[0], len(world.joint_rows), world.nv))
     for number, row in enumerate(world.joint_rows):
@@ -175,7 +175,10 @@ def joint_jacobian(world: World, loops: Loops) -> FloatArray:
 
 
 def loops_of(portion: StepSlice) -> Loops:
-    """Return the rows of all loops of a world."""
+    """Return G (ns, n, nv) of all loops' rows, their position errors, rates at v = 0 and sizes of terms (ns, n).
+
+    Rows in G are 0 if their entries are only rounding of their terms.
+    """
     recording, world, ns = portion.recording, portion.recording.world, portion.h.size
     n = len(world.loops)
     G = np.zeros((ns, n, world.nv))
@@ -211,7 +214,11 @@ def loops_of(portion: StepSlice) -> Loops:
 def _terms(
     body: BodyKinematics, x: FloatArray, bodies: dict[str, BodyKinematics], angular: float, linear: float
 ) -> FloatArray:
-    """Return upper bounds (ns,) of the sizes of the terms of a row at x, for halves with these lengths."""
+    """Return upper bounds (ns,) of the sizes of the terms in the entries of a loop's row on one of its bodies.
+
+    The row is a_w . w + a_v . v of the body's point at x (ns, 3), with axes of the lengths |a_w| = ``angular`` and
+    |a_v| = ``linear``. The farthest of all bodies' origins from x bounds the lever arms.
+    """
     reach = np.max([np.linalg.norm(x - other.p, axis=1) for other in bodies.values()], axis=0)
     turns, moves = (np.linalg.norm(part, axis=1) for part in (body.Jw, body.point_jacobian(x)))
     return np.asarray(((angular + linear * reach[:, None]) * turns + linear * moves).max(axis=1, initial=0.0))

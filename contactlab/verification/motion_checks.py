@@ -157,7 +157,10 @@ def _moved(
 
 
 def _displacement_rate(world: World, d: FloatArray, v: FloatArray) -> FloatArray:
-    """Return the rates of displacements d (ns, nv): v, except for rotation vectors, in body axes."""
+    """Return the rates (ns, nv) of displacements d (ns, nv) from a fixed configuration, at velocities v (ns, nv).
+
+    A rate is v, except for rotation vectors in body axes: v + d x v / 2 + d x (d x v) / 12, to third order in d.
+    """
     out = np.array(v)
     for spec in world.model.bodies:
         at = world.model.v_slice(spec.name).start

@@ -205,7 +205,7 @@ def turning_rows(at: Instantaneous, directions: FloatArray, link_a: IntArray, li
 
 
 def unit_rows(columns: IntArray, signs: FloatArray, nv: int) -> SparseRows:
-    """Return rows with one entry each."""
+    """Return rows (m, nv) with one entry each: ``signs`` (m,) in ``columns`` (m,)."""
     return sparse_rows(np.arange(columns.size), columns, signs, (columns.size, nv))
 
 

@@ -116,7 +116,10 @@ def rate_along_direction(m: DerivativeWork, u: int) -> float:
 
 @kernel(inner=True)
 def add_slip(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> float:
-    """Add to m.way the gradient of the slip along (x, y), compliance of its force included; return the slip."""
+    """Add to m.way the gradient of a cone's slip along (x, y) in its axes; return this slip [m/s].
+
+    The slip includes eps times the friction, the compliance of its force.
+    """
     own, u, eps, i = m.contact[c], m.first[c, 1 + cone], m.contact[c, EPS], 2 * cone
     value = add_rate(m, c, 1 + i, x, eps)
     if y != 0.0:
@@ -418,7 +421,11 @@ def contact_kinks(
     h: float,
     kinks: int,
 ) -> int:
-    """Record kinks of all contacts; return the number of kinks."""
+    """Append the kinks of all contacts of a step to the list of ``kinks`` kinks; return its new length.
+
+    They are kinks of the normal rows and of the friction cones of loaded contacts. A contact also has a kink if the
+    projection moved it, and the first contact of an island has those of the choice of forces.
+    """
     for i in range(control.n_islands):
         if work.contact_start[i] == work.contact_start[i + 1]:
             continue

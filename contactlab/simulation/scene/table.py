@@ -174,7 +174,7 @@ class Table:
                 raise self.error(key, "is missing")
 
     def exactly_one_of(self, *keys: str) -> str:
-        """Return the one key that is given; exactly one must be."""
+        """Return the one of ``keys`` that the table has; raise `SceneError` if it has none of them, or several."""
         given = [key for key in keys if key in self.values]
         if len(given) != 1:
             got = f"got {' and '.join(map(repr, given))}" if given else "none is given"
@@ -273,6 +273,7 @@ class Table:
         return self.values.get(key, default)
 
     def _number(self, key: str, value: Any) -> float:
+        """Return a value as a float; raise `SceneError` for a bool, and unless it is finite and at most LARGEST."""
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise self.error(key, f"must be a number, got {_kind(value)}")
         if isinstance(value, float) and not math.isfinite(value):
@@ -282,6 +283,7 @@ class Table:
         return float(value)
 
     def _vector(self, key: str, value: Any, length: int | None) -> tuple[float, ...]:
+        """Return an array's numbers as floats; raise `SceneError` for another ``length`` (None: any)."""
         if not isinstance(value, list | tuple):
             raise self.error(key, f"must be an array of {length or 'some'} numbers, got {_kind(value)}")
         if length is not None and len(value) != length:

@@ -235,9 +235,12 @@ def relax(
     diagonal: FloatArray,
     dq: FloatArray,
 ) -> None:
-    """Relax p (nc + nl,), s (2 nc,) and dq (nv,), which begins at 0; ``diagonal`` (3 nc + nl,) is scratch.
+    """Find the multipliers p (nc + nl,), s (2 nc,) and the displacement dq (nv,) by Gauss-Seidel sweeps.
 
-    ``f`` are the forces [N F] of the step. During the relaxation s includes the friction of the step.
+    dq must be 0 on entry. e and ``allowed`` are from `fill_gaps`; rows with infinite e take no part. ``turns`` (r, 2)
+    are the friction directions in two tangents, ``f`` the forces [N F] of the step. ``diagonal`` (3 nc + nl,) is
+    scratch. s is along the first direction and `second_direction`; during the sweeps it includes h^2 times the
+    friction of the step.
     """
     nc, nl = rows.nc, rows.nl
     r = rows.r[0] if nc > 0 else 0
@@ -321,7 +324,7 @@ def apply_projection(
     s: FloatArray,
     dq: FloatArray,
 ) -> None:
-    """Add dq to the displacement of the island's trees, and record p and s."""
+    """Set the displacement of the island's trees to dq, and record p and s; s as two tangential components."""
     i = control.island
     nc = rows.nc
     row0 = control.chunk_contacts

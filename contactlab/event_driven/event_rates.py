@@ -58,7 +58,7 @@ def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: Float
     """Return all functions that could end a phase, with derivatives and rates, at configuration q (nq,).
 
     They are the gaps of open contacts, normal forces, friction bounds of sticking and slip of sliding contacts: all
-    functions of `Run._events` except "response". Contacts in ``unloaded`` are closed, but without forces, and have none.
+    functions of `Run._events` except "response". Contacts in ``unloaded`` are closed, without forces, and have none.
     """
     model, nv, width = layout.model, layout.model.nv, at.by.shape[1]
     inverse = np.linalg.inv(at.M)

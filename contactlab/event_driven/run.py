@@ -78,8 +78,8 @@ class Run:
     def run_until(self, end: float, progress: Callable[[float, float], None] | None) -> EventRecording:
         """Run to the time ``end`` [s] and return the recording, with notices about penetrations.
 
-        An impact that an arc reaches at ``end`` is not applied. ``progress(time, end)`` is called after each arc. Raise `EventError` for too
-        many events, and for modes that change without end.
+        An impact that an arc reaches at ``end`` is not applied. ``progress(time, end)`` is called after each arc. Raise
+        `EventError` for too many events, and for modes that change without end.
         """
         slips: dict[int, FloatArray] = {}
         still = 0

@@ -162,7 +162,7 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
     """Return the energy (n, k) [J] that the rule adds to trees in steps, without weights, and their kinetic energies.
 
     The energy is the part of the integration error due to velocity products and inertia: T(q+, v+) - T(q, v+) + h b .
-    v_m, with b without weights. The kinetic energies (n, k) are from before the steps.
+    (v + v+) / 2, b the bias without weights. Each tree is alone in T. The kinetic energies (n, k) are from before.
     """
     from contactlab.stepping.kernels.account import recompute_energy_terms
 

@@ -212,7 +212,7 @@ def _limit_advice(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult
 
 
 def _stricter(driver: Driver) -> str:
-    """Return the condition of a step that is stricter than the solver's own."""
+    """Return sentences about the condition of a step that is stricter than the solver's own."""
     law = _law_residual(driver)
     if law is None:
         return _STRICTER

@@ -233,9 +233,9 @@ class Batch:
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
             found += self._runs.long_step_notices(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
-        return self._new(_worst(found)) if found else ()
+        return self._add_notices(_worst(found)) if found else ()
 
-    def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    def _add_notices(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
         """Store the first notice of each kind; return the new ones."""
         new = new_kinds(found, self._notices)
         self._notices += new
@@ -280,7 +280,7 @@ class Batch:
             An argument is invalid. No step is made.
         """
         found = self._rollout(taus, targets, steps, f_ext)
-        warn_of(self._new(found.notices))
+        warn_of(self._add_notices(found.notices))
         return found
 
     def _rollout(

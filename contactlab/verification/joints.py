@@ -81,7 +81,10 @@ def add_diagonal(M: Blocks, diagonal: FloatArray) -> Blocks:
 
 
 def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:
-    """Return the laws of the rows J (ns, n, nv); M v_free = momentum (ns, nv) without joint actions."""
+    """Return k, gamma and bounds of the joint rows J (ns, n, nv), and the terms of damping and unbounded drives.
+
+    ``loops`` is from `loops_of`; ``momentum`` (ns, nv) is M v_free without joint actions.
+    """
     recording, h = portion.recording, portion.h
     world, stepper, ns = recording.world, recording.stepper, portion.h.size
     actions, nv = world.joint_actions, world.nv
@@ -175,9 +178,10 @@ def joint_jacobian(world: World, loops: Loops) -> FloatArray:
 
 
 def loops_of(portion: StepSlice) -> Loops:
-    """Return G (ns, n, nv) of all loops' rows, their position errors, rates at v = 0 and sizes of terms (ns, n).
+    """Return G (ns, n, nv) of all loops' rows, and (ns, n) their position errors, constant rates and sizes of terms.
 
-    Rows in G are 0 if their entries are only rounding of their terms.
+    A constant rate is the part of the rate that does not depend on v+, as phi_t. Rows in G are 0 if their entries are
+    only rounding of their terms.
     """
     recording, world, ns = portion.recording, portion.recording.world, portion.h.size
     n = len(world.loops)

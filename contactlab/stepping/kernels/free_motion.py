@@ -160,7 +160,7 @@ SLOW: Final = 1e-3
 
 @kernel(inner=True)
 def weights(t: Tree, S: FloatArray, B: FloatArray, first: int, last: int, out: FloatArray) -> None:
-    """Fill the generalised weights of a whole tree, links first ... last - 1, with their sign on the left-hand side.
+    """Fill the generalised weights of a whole tree, links first ... last - 1, as terms of the bias: -J' m g.
 
     ``S`` (n, 6) are the motion columns of its velocities, ``B`` the inertias of the composites.
     """

@@ -56,7 +56,7 @@ def moment_friction_lengths(world: PackedWorld, moments: MomentFriction, ints: I
 def count_moments(
     world: PackedWorld, moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, edges: int
 ) -> None:
-    """Count the friction cones and rows F of moments in the island in progress."""
+    """Add the numbers of cones and rows F of moments to ncone and nr of the island in progress."""
     progress = island.progress[0]
     r = edges // 2
     first = work.contact_start[control.island]

@@ -148,7 +148,7 @@ def fill_gaps(
 def hold_turns(
     world: PackedWorld, work: StepWork, island: IslandWork, rows: ContactSystem, control: StepControl
 ) -> None:
-    """Make contact rows shift single free bodies without rotating them.
+    """Replace Y of contact rows by J / mass for shifts of single free bodies, and by 0 for their rotations.
 
     A rolling body is slightly deep in every step. If each correction rotated it by its inertia, it would lean
     increasingly.
@@ -204,7 +204,10 @@ def second_direction(r: int) -> int:
 
 @kernel(inner=True)
 def borne(rows: ContactSystem, turns: FloatArray, f: FloatArray, c: int, r: int, other: int, s: FloatArray) -> None:
-    """Fill the two entries of a contact in s with h^2 fT, along the first direction and the other."""
+    """Fill the two entries of contact c in s with h^2 fT, along the first direction and direction ``other`` (or -1).
+
+    ``f`` are the forces [N F] of the step, r the number of directions.
+    """
     x, y = 0.0, 0.0
     for k in range(r):
         force = rows.h * rows.h * f[rows.nc + c * r + k]

@@ -152,7 +152,7 @@ class CustomRows:
         return self.velocity_error(model, q, v, t), self.jacobian(model, q, v, t)
 
     def wrenches(self, model: Model, q: FloatArray, forces: FloatArray, t: float) -> object:
-        """Return the value of the constraint's ``wrenches``."""
+        """Return the value of the user's ``wrenches`` for ``forces`` (rows,), unchecked; the method must exist."""
         method, declared = self._declared["wrenches"]
         return method(model, q, forces, **({"t": t} if "t" in declared else {}))
 

@@ -71,7 +71,7 @@ class BallHalfSpacePair:
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
-        """Return the distance [m]."""
+        """Return the distance of the ball from the half-space [m], negative in penetration."""
         n = self.half_space.normal
         c = point_position(model, kin, self.body, self.center)
         return float(n @ c) - self.half_space.offset - self.radius
@@ -116,7 +116,7 @@ class BallBallPair:
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
-        """Return the distance [m]."""
+        """Return the distance of the balls' surfaces [m], negative if they overlap."""
         across = point_position(model, kin, self.body, self.center)
         across = across - point_position(model, kin, self.body_a, self.center_a)
         return float(np.linalg.norm(across)) - self.radius - self.radius_a

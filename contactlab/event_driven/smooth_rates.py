@@ -119,7 +119,7 @@ def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candi
 def _end(
     model: Model, kin: Kinematics, a: FloatArray, body: str, point: FloatArray, sign: float, radius: float
 ) -> _End:
-    """Return position, motion and derivatives of one body's point in a pair."""
+    """Return position, motion and derivatives of one body's point, at the acceleration a (nv,); ``sign`` is 1 for B."""
     velocity = point_velocity_6d(model, kin, None, body, point)
     acceleration = point_acceleration_6d(model, kin, None, a, body, point)
     v_q, J = point_velocity_derivatives(model, kin, None, body, point)

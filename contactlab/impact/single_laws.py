@@ -68,7 +68,10 @@ class Brach(SequentialLaw):
     title: ClassVar[str] = "Brach"
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t), u_n < 0, with restitution e.
+
+        Raise `NoSeparationError` if no impulse of this law separates the bodies.
+        """
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -149,7 +152,10 @@ class ChatterjeeRuina(SequentialLaw):
         object.__setattr__(self, "tangential", tangential)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t), u_n < 0, with restitution e.
+
+        Raise `NoSeparationError` if no impulse of this law separates the bodies.
+        """
         W, mu = collision.W, collision.mu
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -196,7 +202,10 @@ class Smith(SequentialLaw):
     title: ClassVar[str] = "Smith"
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t), u_n < 0, with restitution e.
+
+        Raise `NoSeparationError` if no impulse of this law separates the bodies.
+        """
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -315,7 +324,10 @@ class TangentialCompliance(SequentialLaw):
         object.__setattr__(self, "stiffness_ratio", ratio)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t), u_n < 0, with restitution e.
+
+        Raise `NoSeparationError` if no impulse of this law separates the bodies.
+        """
         from contactlab.impact.kernels.compression import solve_two_springs
 
         n = len(u)

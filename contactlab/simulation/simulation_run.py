@@ -245,7 +245,7 @@ class Simulation:
         self._set_inspected_steps()
 
     def _set_inspected_steps(self) -> None:
-        """Tell the driver which steps must be inspected."""
+        """Set the conditions by which the driver stops after a step for its inspection."""
         looks = self._driver.looks
         looks[layout.NEXT] = -1 if self._watch.bounces else self._next_inspection
         looks[layout.MORE_UNSOLVED] = self._uncertified

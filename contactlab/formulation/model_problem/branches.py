@@ -110,7 +110,7 @@ class Instantaneous:
         return out
 
     def arms(self, links: IntArray, x: FloatArray) -> FloatArray:
-        """Return x (m, 3) relative to the origin of each link's spatial vectors."""
+        """Return points x (m, 3) relative to the origin of their links' spatial vectors; x itself for link -1."""
         out = np.array(x)
         moving = links >= 0
         out[moving] -= self.p[self.branches.tree.root[links[moving]]]

@@ -171,7 +171,10 @@ def _holder(root: Table, values: Any, path: str, parts: list[str]) -> Any:
 
 
 def _index(root: Table, path: str, entries: list[Any], part: str) -> int:
-    """Return the index of an entry given by name, or by number if no entry has this name."""
+    """Return the index of an entry given by name, or by number from 0 if no entry has this name.
+
+    Raise `SceneError` for an unknown entry, and for a name that several entries have.
+    """
     names = [str(entry.get("name", "")) if isinstance(entry, dict) else "" for entry in entries]
     if part in names:
         if names.count(part) > 1:

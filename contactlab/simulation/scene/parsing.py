@@ -378,7 +378,8 @@ def _filter(table: Table, whole: schema.Filter = FILTER) -> schema.Filter:
 def _pose(table: Table) -> schema.PoseEntry:
     """Return pose and velocities; the default is a body at rest in the origin.
 
-    The rotation is a quaternion of length 1 within 1e-3, or ``rpy``; both raise `SceneError`.
+    The rotation is a quaternion, or ``rpy`` [rad]. Raise `SceneError` if both are given, or if the quaternion's length
+    differs from 1 by more than 1e-3.
     """
     turn: schema.Vector = (1.0, 0.0, 0.0, 0.0)
     if "quaternion" in table or "rpy" in table:

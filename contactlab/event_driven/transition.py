@@ -248,7 +248,7 @@ class TransitionIntegrator:
                     self._kink(arc.start, [k], "mode", off)
 
     def _slow(self, arc: Arc, at: SmoothRates) -> list[int]:
-        """Return the indices of contacts whose slip direction does not follow from the state."""
+        """Return the indices in ``arc.sides`` of sliding contacts so slow that their direction is not the slip's."""
         slides = [i for i, side in enumerate(arc.sides) if side.mode is Mode.SLIDE]
         bound = at.slow * _JUST_ABOVE
         return [i for i in slides if self.layout.candidates[arc.sides[i].index].mu > 0.0 and at.speed(i) <= bound]

@@ -174,7 +174,7 @@ def overlap_notices(
 
 
 def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
-    """Return the joints' rigid limits, which do not correct a violation."""
+    """Return the joints' rigid limits; none if the stepper corrects violations, by ``erp`` or ``projection``."""
     if stepper.erp > 0.0 or stepper.projection:
         return []
     return [row for row in world.joint_rows if row.kind == RowKind.LIMIT and row.stiffness == 0.0]

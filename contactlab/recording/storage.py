@@ -194,6 +194,7 @@ def _joined(files: Sequence[NpzFile], fields: Iterable[str], lengths: Mapping[st
 
 
 def _join(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> NDArray[Any]:
+    """Return a field of all files in one array, empty if no file has it."""
     field = (FIELDS | TIMINGS)[name]
     none: NDArray[Any] = np.zeros((0, *field_tail(field, lengths)), dtype=field.dtype)
     return np.concatenate([none, *_parts(files, name, lengths)])

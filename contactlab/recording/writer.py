@@ -273,7 +273,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
-    """Return state ``step``, the last state of these rows or, for 0, the first."""
+    """Return the last state of these rows, after ``step`` steps, with its warm start; for 0 the start of the record."""
     if step == 0:
         ids, z, h, at = rows["start_contact_ids"], rows["start_z"], rows["start_h"][0], 0
         row_ids, row_z = rows["start_row_ids"], rows["start_row_z"]

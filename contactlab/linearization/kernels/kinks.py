@@ -431,7 +431,7 @@ def contact_kinks(
     """Append the kinks of all contacts of a step to the list of ``kinks`` kinks; return its new length.
 
     They are kinks of the normal rows and of the friction cones of loaded contacts. A contact also has a kink if the
-    projection moved it, and the first contact of an island has those of the choice of forces.
+    projection moved it. Kinks of an island, from the choice of its forces, are listed with its first contact.
     """
     for i in range(control.n_islands):
         if work.contact_start[i] == work.contact_start[i + 1]:

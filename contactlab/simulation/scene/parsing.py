@@ -221,6 +221,7 @@ def _number(table: Table, key: str) -> Any:
 
 
 def _half_space(table: Table) -> schema.HalfSpaceEntry:
+    """Return one ``[[half_space]]``, by default z <= 0."""
     table.required("name")
     normal, point = table.vector("normal", 3, (0.0, 0.0, 1.0)), table.vector("point", 3, (0.0, 0.0, 0.0))
     return schema.HalfSpaceEntry(table.text("name"), normal, point, _surface(table), _filter(table), table)

@@ -365,7 +365,10 @@ def project(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Compute the island's displacement if a row is too deep, and continue with the next island."""
+    """Compute and apply the island's displacement if a row is too deep; return NEXT_ISLAND with the next island set.
+
+    A displacement that would increase the largest depth is not applied. z, w, q and other buffers are overwritten.
+    """
     progress = island.progress[0]
     rows = posed_rows(island, joints, parameters.h)
     n = rows.nc + rows.nl

@@ -253,7 +253,10 @@ def assemble_v(
 def _conditions(
     model: Model, at: Kinematics, v: FloatArray, cs: ConstraintSet, plain: FloatArray, t: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return error and derivative of contacts and loops, with rows ``plain`` independent of v, then of custom rows."""
+    """Return error (m,) and derivative (m, nv) of the conditions on v: of contacts and loops, then of custom rows.
+
+    ``plain`` are the rows G of contacts and loops, whose error is G v.
+    """
     pairs = [(plain @ v, plain), *(custom.assembly_velocity(model, at.q, v, t) for custom in cs.packed.custom)]
     return np.concatenate([e for e, _ in pairs]), np.concatenate([J for _, J in pairs])
 

@@ -121,7 +121,11 @@ def _descend(
     *,
     to_the_end: bool = False,
 ) -> AssemblySolution:
-    """Run the Levenberg-Marquardt method with damping in proportion to the residual.
+    """Reduce the residual from q by the Levenberg-Marquardt method, with damping in proportion to the residual.
+
+    It ends at a residual of norm ``tolerance``, after ``budget`` steps, or when several steps gain little: 1 % each, or
+    with ``to_the_end`` 1e-9. Steps are shortest in the norm of diag(``metric``) (nv,). In one step no entry of the mask
+    ``turning`` (nv,) exceeds the angle _TURN.
 
     Convergence is quadratic for regular rows (Fan, Yuan, "On the quadratic convergence of the Levenberg-Marquardt
     method without nonsingularity assumption", Computing 74, 2005). Without damping its step is the shortest one in the

@@ -51,7 +51,10 @@ Comparison: TypeAlias = Callable[[Model, ConstraintSet, State], tuple[FloatArray
 
 
 def position_rate(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the rate of the position errors by central differences along v, and the velocity errors, (nc,) each."""
+    """Return the rate of the position errors (nc,), by central differences along the motion, and its expected value.
+
+    The expected value is the velocity errors (nc,).
+    """
     one, two = (state.after(model, h) for h in (-_STEP, _STEP))
     phi = [evaluated(model, at.q, None, cs, POSITION_ERROR, at.t).phi for at in (one, two)]
     return (phi[1] - phi[0]) / (2.0 * _STEP), evaluated(model, state.q, state.v, cs, VELOCITY_ERROR, state.t).phid

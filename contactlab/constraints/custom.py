@@ -140,7 +140,10 @@ class CustomRows:
         return self.position_error(model, q, t), self.jacobian(model, q, None, t)
 
     def assembly_velocity(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
-        """Return error (m,) and derivative (m, nv) with respect to v of the conditions on v."""
+        """Return error (m,) and derivative (m, nv) with respect to v of the conditions on v.
+
+        They are the user's ``assembly_velocity_error``, or the velocity errors and G; m = 0 at acceleration level.
+        """
         if self.has("assembly_velocity_error"):
             error = self._call_user("assembly_velocity_error", (None,), t, (model, q, v))
             return error, self._call_user("assembly_velocity_jacobian", (len(error), model.nv), t, (model, q), v)
@@ -149,7 +152,7 @@ class CustomRows:
         return self.velocity_error(model, q, v, t), self.jacobian(model, q, v, t)
 
     def wrenches(self, model: Model, q: FloatArray, forces: FloatArray, t: float) -> object:
-        """Return the value of the constraint's ``wrenches``."""
+        """Return the value of the user's ``wrenches`` for ``forces`` (rows,), unchecked; the method must exist."""
         method, declared = self._declared["wrenches"]
         return method(model, q, forces, **({"t": t} if "t" in declared else {}))
 

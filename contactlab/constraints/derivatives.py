@@ -128,9 +128,10 @@ def forward_dynamics_constraints_derivatives(
 def _solve_blocks(
     H: FloatArray, G: FloatArray, pushed: FloatArray, wanted: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve H da - G' dforces = pushed, G da = wanted for independent rows; the last nv columns are by tau.
+    """Return da (nv, 3 nv) and dforces (m, 3 nv), the derivatives of a and forces by q, v and tau.
 
-    da (nv, 3 nv) and dforces (m, 3 nv) are the derivatives by q, v and tau.
+    The first 2 nv columns solve H da - G' dforces = pushed (nv, 2 nv), G da = wanted (m, 2 nv). In the columns by tau
+    the right sides are 1 and 0. The rows G (m, nv) must be independent.
     """
     m, n = G.shape
     scale = unit_columns(H)[:, None]

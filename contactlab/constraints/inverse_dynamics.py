@@ -332,6 +332,7 @@ def _tracking_weight(
 
 
 def _checked_weight(W: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:
+    """Return W (na, na), symmetrised; raise `ConstraintError` unless it is symmetric and positive definite."""
     na = int(np.count_nonzero(mask))
     weight = finite_array(W, "W", (na, na), ConstraintError)
     if na and np.abs(weight - weight.T).max() > 1e-9 * np.abs(weight).max():

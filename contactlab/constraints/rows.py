@@ -73,7 +73,10 @@ class Baumgarte:
 
 
 def baumgarte_of(value: float | Baumgarte | bool | None) -> Baumgarte | None:
-    """Return the `Baumgarte` pair for None, a pair, a time constant T [s], or True (the default pair)."""
+    """Return the `Baumgarte` pair for a pair, a time constant T [s], or True (the default pair).
+
+    None and False mean no stabilisation and give None.
+    """
     if value is None or value is False:
         return None
     if isinstance(value, Baumgarte):

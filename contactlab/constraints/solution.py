@@ -208,21 +208,24 @@ class RowBasis:
         return int(self.Q.shape[0])
 
     def targets(self, gamma: FloatArray) -> FloatArray:
-        """Return the least-squares solution y (rank,) of B y = gamma."""
+        """Return the least-squares solution y (rank,) of B y = gamma (nc,)."""
         from scipy.linalg import solve_triangular
 
         mu = self.U.T @ gamma
         return np.asarray(solve_triangular(self.R, mu) if self.rank else mu)
 
     def multipliers(self, mu: FloatArray) -> FloatArray:
-        """Return the shortest lambda (nc,) with B^T lambda = mu."""
+        """Return the shortest lambda (nc,) with B^T lambda = mu (rank,)."""
         from scipy.linalg import solve_triangular
 
         return np.asarray(self.U @ (solve_triangular(self.R, mu, trans="T") if self.rank else mu))
 
 
 def unit_columns(H: FloatArray) -> FloatArray:
-    """Return S (n,), about 1 / sqrt(H_jj), in powers of two; entries without inertia have the largest H_jj."""
+    """Return column scales S (n,) of a system with inertia H: powers of two, about 1 / sqrt(H_jj).
+
+    An entry without inertia has the scale of the largest H_jj; without any inertia all scales are 1.
+    """
     diagonal = np.abs(np.diag(H))
     largest = diagonal.max(initial=0.0)
     if not largest > 0.0:

@@ -71,7 +71,7 @@ class BallHalfSpacePair:
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
-        """Return the distance [m]."""
+        """Return the distance of the ball from the half-space [m], negative in penetration."""
         n = self.half_space.normal
         c = point_position(model, kin, self.body, self.center)
         return float(n @ c) - self.half_space.offset - self.radius
@@ -116,7 +116,7 @@ class BallBallPair:
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
-        """Return the distance [m]."""
+        """Return the distance of the balls' surfaces [m], negative if they overlap."""
         across = point_position(model, kin, self.body, self.center)
         across = across - point_position(model, kin, self.body_a, self.center_a)
         return float(np.linalg.norm(across)) - self.radius - self.radius_a
@@ -202,6 +202,10 @@ def _check_supported(world: World) -> None:
 
 
 def _balls(world: World, link: IntArray) -> list[Candidate]:
+    """Return the pairs of balls of different bodies that may touch; raise for other shapes that may touch.
+
+    ``link`` (nb,) numbers rigidly connected bodies. These, parents with children, and excluded pairs are left out.
+    """
     if build_collision_filter(world) is None:
         return []
     names = world.model.names

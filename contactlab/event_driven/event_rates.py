@@ -55,10 +55,10 @@ class Crossing:
 
 
 def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: FloatArray) -> list[Crossing]:
-    """Return all functions that could end a phase, with their derivatives and rates; as in `run`, except "response".
+    """Return all functions that could end a phase, with derivatives and rates, at configuration q (nq,).
 
-    They are the gaps of open contacts, normal forces, friction bounds of sticking and slip of sliding contacts.
-    Contacts in ``unloaded`` are closed, but without forces.
+    They are the gaps of open contacts, normal forces, friction bounds of sticking and slip of sliding contacts: all
+    functions of `Run._events` except "response". Contacts in ``unloaded`` are closed, without forces, and have none.
     """
     model, nv, width = layout.model, layout.model.nv, at.by.shape[1]
     inverse = np.linalg.inv(at.M)
@@ -333,7 +333,8 @@ def _after(
 ) -> FloatArray:
     """Return v+ (nv,) after a jump, with state and parameters displaced by ``way`` in the columns of a layout.
 
-    ``given`` has the law's restitution of the pairs; None if the law has none.
+    ``given`` has the law's restitution of the jump's pairs; None if it is not differentiated by restitution. In a jam
+    without an impulse v+ is the velocity before.
     """
     model, nv, v = layout.model, layout.model.nv, jump.event.v_minus
     kin = kinematics(model, integrate(model, q, way[:nv], 1.0), v + way[nv : 2 * nv])

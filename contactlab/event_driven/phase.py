@@ -162,7 +162,7 @@ class Phase:
         return [self.candidates[side.index].local(self.model, kin) for side in self.sides]
 
     def forces(self, t: float, y: FloatArray) -> tuple[Instant, list[PairKinematics], Forces]:
-        """Solve the contact equations at (t, y)."""
+        """Return the instant (t, y), its closed pairs, and the acceleration and forces of the contact equations."""
         instant = self.instant(t, y)
         found = self.locals(instant.kin)
         return instant, found, self._solve(instant, found)

@@ -201,7 +201,8 @@ class EventRecording:
         """Return q (m, nq) and v (m, nv) at times (m,) [s], by cubics between the rows; after an impact at its time.
 
         The cubics in q have the slopes v at their ends: exact in free fall, otherwise with an error of fourth order in
-        the distance of rows, which ``EventDriven.output_step`` bounds. v is linear between rows.
+        the distance of rows, which ``EventDriven.output_step`` bounds. v is linear between rows. Times outside the run
+        give its first or last state.
         """
         model = self.world.model
         wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
@@ -381,6 +382,7 @@ def _meta(path: Path, arrays: Arrays) -> dict[str, Any]:
 
 
 def _check(path: Path, arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise `RecordError` for the first array that is missing, has another shape, or is not finite float64."""
     for name, shape in shapes.items():
         array = arrays.get(name)
         if array is None or array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
@@ -417,7 +419,7 @@ def _packed(problems: list[ConstraintVelProblemData]) -> Arrays:
 
 
 def _unpacked(arrays: Arrays, count: int) -> list[ConstraintVelProblemData]:
-    """Return the ``count`` problems of the events from the arrays of a file."""
+    """Return the ``count`` problems of the events from the arrays of a file: the inverse of `_packed`."""
     members: list[dict[str, NDArray[Any]]] = [{} for _ in range(count)]
     for key in [key for key in arrays if key.startswith("problem_")]:
         name, at = key.removeprefix("problem_"), 0

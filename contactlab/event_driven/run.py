@@ -76,7 +76,11 @@ class Run:
         self.evaluations = 0
 
     def run_until(self, end: float, progress: Callable[[float, float], None] | None) -> EventRecording:
-        """Run to the time ``end``."""
+        """Run to the time ``end`` [s] and return the recording, with notices about penetrations.
+
+        An impact that an arc reaches at ``end`` is not applied. ``progress(time, end)`` is called after each arc. Raise
+        `EventError` for too many events, and for modes that change without end.
+        """
         slips: dict[int, FloatArray] = {}
         still = 0
         while True:
@@ -103,7 +107,7 @@ class Run:
         return replace(recording, notices=(*self.notices, *texts))
 
     def recording(self) -> EventRecording:
-        """Return the recording so far."""
+        """Return the recording of the rows and events so far, with the notices of impacts only."""
         nk, nq, nv = len(self.candidates), self.model.nq, self.model.nv
         columns = list(zip(*self.rows, strict=True)) or [()] * 7
         time, q, v, kinetic, potential, forces, gaps = columns
@@ -258,7 +262,12 @@ class Run:
     # -- at events
 
     def _resolve_impacts(self, slips: dict[int, FloatArray]) -> None:
-        """Apply the impacts of this instant, then choose the modes of the contacts that stay closed."""
+        """Apply the impacts of this instant, then choose the modes of the contacts that stay closed.
+
+        ``slips`` has the slip directions (2,) of contacts whose friction has just reached its bound, by candidate; they
+        are not used after an impact. If the modes are inconsistent, a jamming impact follows, or the error, by
+        ``on_inconsistency``. Raise `EventError` if contacts still approach after too many impacts.
+        """
         o = self.options
         for _ in range(_MAX_AT_ONCE):
             touching = self._touching()
@@ -298,7 +307,11 @@ class Run:
         return found
 
     def _impact(self, pairs: list[tuple[int, PairKinematics]], approaching: list[int]) -> None:
-        """Replace the velocity by the velocity after the impact of these contacts."""
+        """Set the velocity to the one after the impact of these contacts, and record the event.
+
+        Contacts that hit again within ``zeno_interval`` have a plastic impact, all others the impact law. Raise
+        `EventError` if the law has no solution.
+        """
         o = self.options
         q, v = self._state()
         candidates = [self.candidates[k] for k, _ in pairs]

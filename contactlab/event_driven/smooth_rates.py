@@ -119,7 +119,7 @@ def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candi
 def _end(
     model: Model, kin: Kinematics, a: FloatArray, body: str, point: FloatArray, sign: float, radius: float
 ) -> _End:
-    """Return position, motion and derivatives of one body's point in a pair."""
+    """Return position, motion and derivatives of one body's point, at the acceleration a (nv,); ``sign`` is 1 for B."""
     velocity = point_velocity_6d(model, kin, None, body, point)
     acceleration = point_acceleration_6d(model, kin, None, a, body, point)
     v_q, J = point_velocity_derivatives(model, kin, None, body, point)
@@ -283,7 +283,11 @@ class SmoothRates:
 def smooth_rates(
     course: RunTrace, layout: Layout, sides: Sequence[ContactMode], t: float, y: FloatArray, part: float = 1.0
 ) -> SmoothRates:
-    """Differentiate a phase at (t, y); slip slower than ``part`` of the speed keeps its direction."""
+    """Return accelerations and contact forces of a phase at (t, y), with derivatives by the columns of ``layout``.
+
+    ``sides`` are its contacts with their modes. Slip slower than ``part`` times the phase's speed of slow slip keeps
+    its direction; more columns, two for each side, are the derivatives by these directions.
+    """
     model, nv, o = layout.model, layout.model.nv, course.stepper
     phase = phase_of(course, layout, sides, part)
     instant, _, forces = phase.forces(t, y)
@@ -332,7 +336,7 @@ def smooth_rates(
 
 
 def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], part: float = 1.0) -> Phase:
-    """Return the phase that the run integrated; ``part`` scales the speed of slow slip."""
+    """Return the phase that the run integrated; ``part`` scales the speed below which slip keeps its direction."""
     o = course.stepper
     return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
 

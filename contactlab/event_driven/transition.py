@@ -84,7 +84,10 @@ class TransitionIntegrator:
         return np.asarray(found if dt is None else found + np.multiply.outer(by[..., t], dt))
 
     def _smooth(self, arc: Arc) -> None:
-        """Integrate X with the motion."""
+        """Integrate X with the motion of an arc, and report contacts that graze as kinks.
+
+        If slow slip becomes fast, X advances by `_released` there.
+        """
         from scipy.integrate import solve_ivp
 
         phase, nv, nx = phase_of(self.course, self.layout, arc.sides), self.nv, self.nq + self.nv
@@ -210,7 +213,10 @@ class TransitionIntegrator:
         return rates
 
     def _shift(self, hit: Crossing, t: float) -> FloatArray:
-        """Return the derivative of the event time by the columns of X; zero for a grazing event."""
+        """Return the derivative (columns,) of the event time by X; zero for a grazing event.
+
+        An event that grazes, or nearly so, is also reported as a kink.
+        """
         if abs(hit.rate) <= NEAR_KINK * hit.scale:
             self._kink(t, [hit.contact], "grazing", abs(hit.rate) / max(hit.scale, 1e-300))
         if abs(hit.rate) <= 1e-12 * hit.scale:
@@ -242,19 +248,26 @@ class TransitionIntegrator:
                     self._kink(arc.start, [k], "mode", off)
 
     def _slow(self, arc: Arc, at: SmoothRates) -> list[int]:
-        """Return the indices of contacts whose slip direction does not follow from the state."""
+        """Return the indices in ``arc.sides`` of sliding contacts so slow that their direction is not the slip's."""
         slides = [i for i, side in enumerate(arc.sides) if side.mode is Mode.SLIDE]
         bound = at.slow * _JUST_ABOVE
         return [i for i in slides if self.layout.candidates[arc.sides[i].index].mu > 0.0 and at.speed(i) <= bound]
 
     def _cone_direction_rate(self, before: SmoothRates, i: int, dt: FloatArray) -> FloatArray:
-        """Return the derivative of the direction in which a contact on its cone begins to slip."""
+        """Return the derivative (2, columns) by X of the direction in which contact i, on its cone, begins to slip.
+
+        ``dt`` is the derivative of the event time.
+        """
         size = float(np.linalg.norm(before.fT[i]))
         s = before.fT[i] / size
         return self._total(-(np.eye(2) - np.outer(s, s)) @ before.fT_by[i] / size, dt)
 
     def _directions(self, arc: Arc, after: SmoothRates, contact: int, coned: FloatArray | None) -> FloatArray:
-        """Return the derivatives of slow slip's directions at an event: from the slip, or from the sticking force."""
+        """Return the derivatives D of slow slip's directions at an event: two rows for each side of the arc.
+
+        They follow from the slip, or of ``contact`` from the sticking force: ``coned``. Otherwise they are 0, with a
+        kink "from rest" unless the contact can slip along one line only.
+        """
         D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
         for i in self._slow(arc, after):
             side, rows = arc.sides[i], slice(2 * i, 2 * i + 2)

@@ -156,7 +156,7 @@ class BaseLCP:
         return self.MM
 
     def with_matrix(self, MM: Any) -> lcp.LCP:
-        """Return the same problem with a given matrix, dense or sparse."""
+        """Return the LCP of qq and a given matrix (n, n), dense or sparse, with the uncertainty of its q."""
         blocks = self.data.blocks()
         return stated_lcp(MM, self.qq, blocks.lo, blocks.hi, blocks.nc + 2 * blocks.nr, blocks.ncone)
 
@@ -225,7 +225,7 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
 
 
 def form_discretized_lcp(data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
-    """Return the LCP of a step h [s] as `update_discretized_time_lcp`, without keeping a base."""
+    """Return the LCP of a step h [s]: the result of `update_discretized_time_lcp`, made directly from the data."""
     step = check_step(h)
     return DiscretizedLCP(rows=unilateral_rows(data.blocks()), data=data, h=step)
 

@@ -261,7 +261,7 @@ class StaggeredProjections:
         return self._answer(_Parts(formed.problem, at, normal, formed.MM[np.ix_(normal, normal)]), z0)
 
     def solve_accelerations(self, formed: AccelerationLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Return the same for the forces at one instant."""
+        """Return the final forces at one instant, verified on its LCP, or as relaxed ones on the nearby problem."""
         blocks, J, Y = formed.data.blocks(), formed.rows.J, formed.rows.Y
         nc, nr, n = blocks.nc, blocks.nr, len(formed.qq)
         edges, slacks = nc + 2 * nr, nc + 2 * nr + blocks.nns

@@ -127,6 +127,7 @@ def spring_damper_from_impulse(h: float, *, gamma: ArrayLike, erp: ArrayLike) ->
 
 
 def _finite(field: str, value: ArrayLike) -> FloatArray:
+    """Return a number or an array of numbers as float64; raise `ProblemDataError` unless all are finite."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -151,6 +152,7 @@ def _broadcast(first: str, a: ArrayLike, second: str, b: ArrayLike) -> tuple[Flo
 
 
 def _refuse(field: str, array: FloatArray, bad: NDArray[np.bool_], wanted: str) -> None:
+    """Raise `ProblemDataError` with the first entry that is marked in ``bad``."""
     if np.any(bad):
         at = int(np.argmax(bad))
         name = field if array.ndim == 0 else f"{field}[{', '.join(str(i) for i in np.unravel_index(at, array.shape))}]"

@@ -110,8 +110,8 @@ class EqualCompliance:
         return replace(lcp.default_friction_solver(), time_limit=MAX_SECONDS)
 
 
-def _rows_and_ranges(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, IntArray]:
-    """Return row indices, and the columns that each row acts on."""
+def _nonzero_entries(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, IntArray]:
+    """Return row and column (n,) of every entry that is nonzero in J or Y, row by row."""
     row, column = np.nonzero((rows.J != 0.0) | (rows.Y != 0.0))
     return row, column
 
@@ -128,7 +128,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     contacts = np.arange(blocks.nc)
     contact = np.concatenate((contacts, np.repeat(blocks.cone_contacts, blocks.r)))
     nu = contact.size
-    row, column = _rows_and_ranges(blocks)
+    row, column = _nonzero_entries(blocks)
     end = np.searchsorted(row, nu)
     spans = contact_column_ranges(starts, blocks.nc, contact[row[:end]], column[:end])
     if spans is None:
@@ -276,7 +276,7 @@ def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
     m = rows.nc + rows.nr
     if rows.J.shape[0] > m or formed.n < _LARGE:
         return formed.MM
-    row, column = _rows_and_ranges(rows)
+    row, column = _nonzero_entries(rows)
     if row.size > _SPARSE * rows.J.size:
         return formed.MM
     from scipy import sparse
@@ -359,7 +359,7 @@ def _equal_compliance_forces(
 
 
 def _along_axes(blocks: VelocityBlocks, forces: ConstraintForces) -> FloatArray:
-    """Return normal forces, and friction of each cone along two axes, from forces along r directions."""
+    """Return normal forces, then friction of each cone along two axes (n,), from forces along r directions."""
     cones = np.repeat(np.arange(blocks.ncone), blocks.r)
     place = np.arange(blocks.nr) - np.repeat(np.cumsum(blocks.r) - blocks.r, blocks.r)
     angle = np.pi * place / blocks.r[cones]

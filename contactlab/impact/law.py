@@ -374,7 +374,7 @@ class OrderedLaw(RestitutedLaw):
 
 
 def check_law(restitution: Restitution | None, order: str, max_collisions: int) -> None:
-    """Check the parameters common to all laws."""
+    """Raise `ImpactError` for invalid parameters common to all laws; a restitution of None is valid."""
     if order not in ("simultaneous", "sequential"):
         raise ImpactError("order", f"must be 'simultaneous' or 'sequential', got {order!r}")
     if restitution is not None:

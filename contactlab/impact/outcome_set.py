@@ -101,7 +101,11 @@ class OutcomeSet:
 
     @cached_property
     def measure(self) -> float:
-        """Volume of the convex hull in its affine space, in the norm of M, by the initial speed; 0 for a point."""
+        """Volume of the convex hull of the members, in lengths of |v_minus|_M; 0 for a point.
+
+        It is measured in the smallest affine space of the members, in the norm of M: a length in one dimension, an area
+        in two. Raise `ImpactError` for more dimensions than are computed.
+        """
         from scipy.spatial import ConvexHull
 
         if self.dimension == 0:
@@ -153,7 +157,10 @@ class OutcomeSet:
 
     @cached_property
     def _flat(self) -> FloatArray:
-        """Coordinates (m, dimension) along the principal axes with nonzero extent."""
+        """Coordinates (m, dimension) of the members along principal axes with nonzero extent, by |v_minus|_M.
+
+        They are relative to the members' mean, in the norm of M.
+        """
         points = (self.v_plus - self.v_plus.mean(axis=0)) @ self._root.T / self._size
         _, _, axes = np.linalg.svd(points, full_matrices=False)
         along = points @ axes.T
@@ -298,6 +305,10 @@ class _ImpactSequences:
         return self._after(v, open_, count)
 
     def _after(self, v: FloatArray, numbers: IntArray, count: int) -> Iterator[FloatArray]:
+        """Yield the velocities after whole impacts of single collisions ``numbers``, each starting from v.
+
+        None is yielded, and ``unfinished`` counted, if ``count`` collisions are too many or no impulse separates.
+        """
         for i in numbers:
             one = self.collisions[i]
             try:

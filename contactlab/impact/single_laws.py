@@ -68,7 +68,10 @@ class Brach(SequentialLaw):
     title: ClassVar[str] = "Brach"
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t), u_n < 0, with restitution e.
+
+        Raise `NoSeparationError` if no impulse of this law separates the bodies.
+        """
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -90,7 +93,10 @@ class Brach(SequentialLaw):
 
 
 def slip_direction(collision: Collision, u: FloatArray) -> FloatArray:
-    """Return the unit direction (m,) of the initial slip, or of the slip that the normal impulse would start."""
+    """Return the unit direction (m,) of the initial slip, or of the slip that the normal impulse would start.
+
+    It is zero if there is neither.
+    """
     W = collision.W
     for way, least in ((u[1:], _NO_SLIP * float(np.linalg.norm(u))), (W[1:, 0], _NO_SLIP * float(W[0, 0]))):
         size = float(np.linalg.norm(way))
@@ -146,7 +152,10 @@ class ChatterjeeRuina(SequentialLaw):
         object.__setattr__(self, "tangential", tangential)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t), u_n < 0, with restitution e.
+
+        Raise `NoSeparationError` if no impulse of this law separates the bodies.
+        """
         W, mu = collision.W, collision.mu
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -193,7 +202,10 @@ class Smith(SequentialLaw):
     title: ClassVar[str] = "Smith"
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t), u_n < 0, with restitution e.
+
+        Raise `NoSeparationError` if no impulse of this law separates the bodies.
+        """
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
             raise NoSeparationError("no impulse, however large, separates the bodies")
@@ -226,7 +238,11 @@ def mean_slip(before: FloatArray, after: FloatArray) -> FloatArray:
 
 
 def _planar_friction(W: FloatArray, mu: float, wanted: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return the root of f - wanted(f), which increases: final slip decreases with f while the impulse is positive."""
+    """Return the root (1,) of f - wanted(f) in -1 <= f <= 1, by bisection; f is the friction over -mu times p_n.
+
+    The function increases with f, because the final slip decreases with f while the normal impulse is positive. f is
+    bounded where that impulse would be infinite.
+    """
     edge = float(W[0, 0] / (mu * W[0, 1])) if W[0, 1] else np.inf  # no impulse separates the bodies from here on
     low, high = max(-1.0, edge) if edge < 0.0 else -1.0, min(1.0, edge) if edge > 0.0 else 1.0
     for _ in range(100):
@@ -308,7 +324,10 @@ class TangentialCompliance(SequentialLaw):
         object.__setattr__(self, "stiffness_ratio", ratio)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact, without the others, from u = (u_n, u_t) with restitution e."""
+        """Return the impact of one contact, without the others, from u = (u_n, u_t), u_n < 0, with restitution e.
+
+        Raise `NoSeparationError` if no impulse of this law separates the bodies.
+        """
         from contactlab.impact.kernels.compression import solve_two_springs
 
         n = len(u)

@@ -193,7 +193,7 @@ class StepLinearizer:
         return self._made(begin, tau, targets)
 
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
-        """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield their numbers and kink counts.
+        """Make n steps from a state under ``taus`` (n, nv) and ``targets`` (n, nd); yield each number and kink count.
 
         The results of a step are in the memory of ``differentiator`` until the next one.
         """

@@ -94,7 +94,7 @@ def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
 
 
 def _fastest(driver: Driver, *shapes: int) -> float:
-    """Return the maximum correction speed of a contact of these shapes, -1 for none."""
+    """Return the maximum correction speed [m/s] of a contact of these shapes; -1 stands for no shape."""
     from contactlab.stepping.kernels.blocks import PROJECTION_RATE
 
     if driver.parameters.fastest >= 0.0:

@@ -89,6 +89,8 @@ def parameter(world: World, name: str) -> Parameter:
 
 
 def _gravity(world: World, name: str, axis: int) -> Parameter:
+    """Return the parameter of one component of gravity [m/s^2]."""
+
     def changed(value: float) -> World:
         gravity = np.array(world.model.gravity)
         gravity[axis] = value

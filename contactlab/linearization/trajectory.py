@@ -168,7 +168,11 @@ def _of_events(
     at: Sequence[int] | None,
     wrt: Sequence[str | Parameter],
 ) -> Gradient:
-    """Return the gradient of an event-driven run."""
+    """Return the gradient of a cost of the last state of an event-driven run, by the start and by parameters.
+
+    Raise `SimulationConfigError` if forces have a cost, or ``at`` has other states. Gradients by tau and targets are
+    empty.
+    """
     n, nv = recording.time.size - 1, recording.world.nv
     if force_cost is not None or {_state(i, n) for i in ((0,) if at is None else at)} != {n}:
         raise SimulationConfigError("at", "must be (-1,), and no force may cost: of an event-driven run its end does")
@@ -249,6 +253,7 @@ def _of_forces(recording: Recording, cost: ForceCost, k: int) -> tuple[float, Fl
 
 
 def _number(given: object, field: str) -> float:
+    """Return a cost as a float; raise `SimulationConfigError`, naming ``field``, for any other or infinite value."""
     if isinstance(given, int | float | np.number) and np.isfinite(given):
         return float(given)
     detail = "one with two gradients" if field == "cost" else "one with its gradient"

@@ -419,7 +419,10 @@ def implicit_forces(
 
 
 def _loop_rates(recording: Record, mean: FloatArray) -> FloatArray:
-    """Return the rates G v (n_steps, nloop) of the loops' rows at the mean velocities ``mean`` of the steps."""
+    """Return the rates G v (n_steps, nloop) of the loops' rows at the mean velocities ``mean`` (n_steps, nv).
+
+    G is evaluated at the state before each step.
+    """
     from contactlab.constraints.evaluation import evaluated
     from contactlab.constraints.kernels.kkt_codes import JACOBIAN
 

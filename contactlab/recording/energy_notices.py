@@ -36,11 +36,12 @@ def join_names(names: list[str]) -> str:
 
 
 def jams(recording: Recording, name: Named) -> Iterator[Notice]:
-    """Yield steps in which a moving kinematic body gives an island far more energy than its speed explains.
+    """Yield one notice if moving kinematic bodies give islands far more energy than their speed explains.
 
-    The limit is `JAM` times the kinetic energy of the island's bodies at the surface's speed. If the speed gained by
-    weight in a step is larger, it replaces the surface's speed, so that a lift with its load is below the limit.
-    Compliant contacts are left out, because they store the energy.
+    It names the step with the largest energy, and counts all such steps. The limit is `JAM` times the kinetic energy of
+    the island's bodies if each had the speed sqrt(s^2 + (g h)^2), s the surface's speed. g h is the speed gained by
+    weight in a step, so that a lift with its load is below the limit. Compliant contacts are left out, because they
+    store the energy; so are conveyors.
     """
     from contactlab.recording.energy_ledger import rigid_contacts, surface_velocities
     from contactlab.recording.notices import Notice, pressed_by
@@ -113,7 +114,7 @@ def _tree_masses(world: World) -> FloatArray:
 
 
 def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
-    """Yield steps in which the integration rule adds energy to a tree of several links.
+    """Yield one notice of the steps in which the integration rule adds energy to trees of several links.
 
     The rule evaluates velocity products and inertia at the start of the step. Free trees moved by the Runge-Kutta
     method are excluded.
@@ -161,7 +162,7 @@ def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tu
     """Return the energy (n, k) [J] that the rule adds to trees in steps, without weights, and their kinetic energies.
 
     The energy is the part of the integration error due to velocity products and inertia: T(q+, v+) - T(q, v+) + h b .
-    v_m, with b without weights. The kinetic energies (n, k) are from before the steps.
+    (v + v+) / 2, b the bias without weights. Each tree is alone in T. The kinetic energies (n, k) are from before.
     """
     from contactlab.stepping.kernels.account import recompute_energy_terms
 

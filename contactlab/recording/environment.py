@@ -40,7 +40,7 @@ def environment_changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
 
 @functools.cache
 def _fixed() -> dict[str, str]:
-    """Return the stamp of this process, which does not change while it runs."""
+    """Return the entries of `environment` other than the date, which stay the same in this process; cached."""
     cpu, features = _processor()
     stamp = {"contactlab": __version__, "python": platform.python_version()}
     for name in PACKAGES:

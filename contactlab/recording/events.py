@@ -41,7 +41,7 @@ class UncertifiedTable:
 
     @classmethod
     def of(cls, certificates: CertificateTable, *, relaxed: bool = False) -> UncertifiedTable:
-        """Return the uncertified islands of a table.
+        """Return the islands of a table whose recorded choice of forces is UNCERTIFIED.
 
         ``relaxed``: a friction backend solved another law than Coulomb's; ``mechanical`` is then its scaled residual.
         """

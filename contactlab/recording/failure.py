@@ -212,7 +212,7 @@ def _limit_advice(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult
 
 
 def _stricter(driver: Driver) -> str:
-    """Return the condition of a step that is stricter than the solver's own."""
+    """Return sentences about the condition of a step that is stricter than the solver's own."""
     law = _law_residual(driver)
     if law is None:
         return _STRICTER
@@ -245,7 +245,11 @@ def _uncertified_rejection(driver: Driver, stepper: TimeStepping) -> str:
 
 
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:
-    """Save the problem; an error of the disk must not hide the failure itself."""
+    """Save the problem of a failed step; return the file, and a sentence for the error's message.
+
+    The file is next to the record at ``path``, or a temporary one if there is no record. If the disk fails, no error is
+    raised, because it would hide the failed step: the file is None, and the sentence gives the reason.
+    """
     made = None
     try:
         if path is None:

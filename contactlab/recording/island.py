@@ -33,7 +33,10 @@ def solution_of(recording: Record, i: int, island: int) -> FloatArray:
 
 
 def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return fN, fF+, fF- and lambda of an island; moments follow sliding friction, contact by contact."""
+    """Return fN, fF+, fF- and lambda of an island of step ``i``, one array each.
+
+    In the last three, all contacts' sliding friction comes first, then moments, contact by contact.
+    """
     z = island_rows(recording, "contact_z", i, island)
     r = recording.stepper.edges_in(recording.world) // 2
     fN, *sliding = np.split(z[:, : 2 + 2 * r], [1, 1 + r, 1 + 2 * r], axis=1)
@@ -72,7 +75,7 @@ def distance_of(recording: Record, i: int, island: int) -> float:
 
 
 def trees_of(recording: Record, i: int, island: int) -> IntArray:
-    """Return the trees of an island in ascending order."""
+    """Return the numbers of the trees of an island of step ``i`` (n,), ascending."""
     names = ("contact_body_a", "contact_body_b")
     touching = np.concatenate([island_rows(recording, name, i, island) for name in names])
     rows = island_rows(recording, "joint_row", i, island)
@@ -97,7 +100,11 @@ def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblem
 
 
 def _list_rows(recording: Record, i: int, driver: Driver) -> None:
-    """List the contacts and stops that took part; a repeated search depends on data that are not recorded."""
+    """Restrict the driver's next search to the contacts and joint rows that took part in step ``i``.
+
+    Their ids go to ``work.listed``, rows to ``joints.missed``, and the margin is enlarged. A new search alone may find
+    others, because a repeated search depends on data that are not recorded.
+    """
     own, rows = recording.rows_of_step("contact_step", i), recording.rows
     ids, gaps = np.sort(rows["contact_id"][own]), rows["contact_gap"][own]
     driver.work.v_seen[0] = recording.v[i + 1]

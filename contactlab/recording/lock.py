@@ -59,6 +59,11 @@ class Lock:
 
 
 def _acquire(handle: int, path: Path) -> None:
+    """Lock an open file without waiting, and write process, host and time into it.
+
+    Raise `LockHeldError` if another process has it. On disks without locks the file's text decides: the lock is
+    held unless the process in it has ended.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -106,7 +111,7 @@ def _owner_text(owner: tuple[int, str, str] | None) -> str:
 
 
 def _dead(process: int, host: str) -> bool:
-    """Return True if a process of this host has ended; False if it lives, or cannot be examined."""
+    """Return True if a process of this host has ended; False if it lives, cannot be examined, or is on another host."""
     if host != platform.node():
         return False
     try:

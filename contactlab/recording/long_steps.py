@@ -266,7 +266,13 @@ def _planes(
     step: IntArray,
     shape: IntArray,
 ) -> tuple[IntArray, FloatArray]:
-    """Return the half-spaces in which motions end, or next to which they turn (-1 for none), and their final depths."""
+    """Return for m motions, of shapes ``shape`` (m,) in steps ``step`` (m,), a half-space and a depth, (m,) each.
+
+    The half-space is the one in which the shape ends deepest, if deeper than DEPTH times its thickness. Otherwise it is
+    one next to which the shape turns too far, or -1. The depth [m] is 0 unless it is that large. R (n, nb, 3, 3) and p
+    (n, nb, 3) have the poses at the end of all n steps, ``middle`` (2 n, k, 3) the shapes' middles at all starts, then
+    at all ends. ``turned`` (n, k) are the angles over the allowed one.
+    """
     world, n = moves.world, len(moves.h)
     extents, out, deep = world.extents, np.full(step.size, -1), np.zeros(step.size)
     bodies, may = np.array(world.surface_bodies), world_arrays(world).packed.pair_mu

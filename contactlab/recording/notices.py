@@ -130,7 +130,9 @@ def deep_contact_text(world: World, contacts: Iterable[ViewedContact], step: int
 def overlap_notices(
     world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED
 ) -> Iterator[Notice]:
-    """Yield notices of contacts whose depth is not rounding.
+    """Yield at most two notices of contacts too deep for rounding: "overlap" from the start, and "penetration".
+
+    A penetration is more than 1.1 times as deep as the start's deepest overlap, relative to the shapes' thickness.
 
     ``begins``: step 0 is the world's first step, not the start of a continued run; ``begun``: the largest depth already
     reported.
@@ -172,7 +174,7 @@ def overlap_notices(
 
 
 def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
-    """Return the joints' rigid limits, which do not correct a violation."""
+    """Return the joints' rigid limits; none if the stepper corrects violations, by ``erp`` or ``projection``."""
     if stepper.erp > 0.0 or stepper.projection:
         return []
     return [row for row in world.joint_rows if row.kind == RowKind.LIMIT and row.stiffness == 0.0]
@@ -252,7 +254,7 @@ def long_step_notices(moves: StepMotions) -> Iterator[Notice]:
 
 
 def energy_gain_notices(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
-    """Yield notices of steps with impacts in which the energy rose, also by the impacts' entry of the ledger."""
+    """Yield one notice of the steps with impacts in which the energy rose, by the states and by the ledger."""
     energy = recording.kinetic + recording.potential
     if not (np.diff(energy) > GAIN * recording.kinetic[:-1]).any():
         return

@@ -147,7 +147,11 @@ def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, in
 
 
 def read_recording(path: Path) -> RecordParts:
-    """Return the values of a `Recording` from a record in either form; see `Recording.open`."""
+    """Return the values of a `Recording` from a packed file or a folder of chunks; see `Recording.open`.
+
+    Small records are read at once; arrays of large ones are read when needed. Arrays are read-only. Raise `RecordError`
+    if there is no record, or it is damaged.
+    """
     if path.is_dir():
         return _open_folder(path)
     folder = chunk_folder(path)
@@ -173,6 +177,7 @@ def read_recording(path: Path) -> RecordParts:
 
 
 def _open_folder(folder: Path) -> RecordParts:
+    """Return the values of a record from its folder of chunks, read at once if they have at most LOAD_BYTES."""
     meta = read_meta(folder)
     world, stepper = _world_and_stepper(folder / META_FILE, meta)
     files, lengths = [record_file(file) for file in chunk_files(folder)], row_lengths(world, stepper)
@@ -189,6 +194,7 @@ def _joined(files: Sequence[NpzFile], fields: Iterable[str], lengths: Mapping[st
 
 
 def _join(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> NDArray[Any]:
+    """Return a field of all files in one array, empty if no file has it."""
     field = (FIELDS | TIMINGS)[name]
     none: NDArray[Any] = np.zeros((0, *field_tail(field, lengths)), dtype=field.dtype)
     return np.concatenate([none, *_parts(files, name, lengths)])
@@ -319,6 +325,7 @@ def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
 
 
 def _check_order(files: Sequence[NpzFile], name: str, steps: int) -> None:
+    """Raise `RecordError` unless a column of step numbers ascends over all files, within 0 .. ``steps`` - 1."""
     last = 0
     for file in files:
         for column in file.iter_chunks(name):
@@ -330,6 +337,7 @@ def _check_order(files: Sequence[NpzFile], name: str, steps: int) -> None:
 
 
 def _check_numbers(files: Sequence[NpzFile], name: str, detail: str) -> None:
+    """Raise `RecordError`, with ``detail``, for the first entry that is not finite, or for h not positive."""
     for file in files:
         first = 0
         for part in file.iter_chunks(name):

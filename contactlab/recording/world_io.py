@@ -108,6 +108,7 @@ def actions_from_json(data: Json) -> JointActions:
 
 
 def _loop_to_json(loop: Loop) -> Json:
+    """Return a loop with its type, fields and erp as JSON values; raise for constraints of a user's class."""
     name = type(loop.constraint).__name__
     if not isinstance(loop.constraint, tuple(_LOOPS.values())):
         raise SimulationConfigError("loop", f"{name} is none of the library's own, a record cannot keep it")
@@ -163,6 +164,7 @@ def _from_json(kind: Any, data: Json) -> Any:
 
 
 def _value_to_json(value: Any) -> Any:
+    """Return the value of a field as JSON: arrays and transforms as lists, infinite numbers as text."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, Transform):
@@ -300,6 +302,7 @@ def _material_from_json(data: Json) -> Material:
 
 
 def _surface_to_json(surface: Collider) -> Json:
+    """Return shape, material, placement and filter of a collider; entries with the default value are left out."""
     entry: Json = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
     if not surface.visible:
         entry["shown"] = False
@@ -315,6 +318,7 @@ def _visual_to_json(visual: Visual) -> Json:
 
 
 def _visual_from_json(entry: Json) -> Shape | VisualMesh:
+    """Return the shape of a visual; for a mesh its name and scale, without a path."""
     data = entry["shape"]
     if "mesh" in data:
         x, y, z = (float(factor) for factor in data["scale"])
@@ -412,6 +416,10 @@ def _own_solvers() -> dict[str, type]:
 
 
 def _solver_to_json(solver: Any) -> Json:
+    """Return the solver's class name and options, options None for one of a user's class.
+
+    Of a friction backend also the law and the tolerance.
+    """
     fields: Any = dataclasses.fields
     backend = {}
     if isinstance(solver, FrictionBackend):
@@ -489,6 +497,7 @@ def _shape_to_json(shape: Shape | BodyShape) -> Json:
 
 
 def _shape_from_json(data: Json) -> Shape | BodyShape:
+    """Return the shape from the name of its class and its fields; raise for an unknown name."""
     if data["type"] not in _SHAPES:
         raise SimulationConfigError("shape", f"unknown type {data['type']!r}")
     shape: Shape | BodyShape = _SHAPES[data["type"]](**{name: value for name, value in data.items() if name != "type"})

@@ -224,7 +224,11 @@ class RecordWriter:
 
 @contextlib.contextmanager
 def _write_lock(path: Path) -> Iterator[contextlib.ExitStack]:
-    """Lock a record for writing; the yielded stack releases the lock, and removes the folder if it is empty."""
+    """Lock the record at ``path`` for writing, and remove unfinished files of a run that was killed.
+
+    The yielded stack releases the lock, and removes the folder of chunks if it is empty. It is closed when the context
+    ends, unless the caller moves its callbacks (``pop_all``). Raise `RecordError` if another process writes the record.
+    """
     folder = chunk_folder(path)
     with contextlib.ExitStack() as right:
         with writing(folder):
@@ -269,7 +273,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
-    """Return state ``step``, the last state of these rows or, for 0, the first."""
+    """Return the last state of these rows, after ``step`` steps, with its warm start; for 0 the start of the record."""
     if step == 0:
         ids, z, h, at = rows["start_contact_ids"], rows["start_z"], rows["start_h"][0], 0
         row_ids, row_z = rows["start_row_ids"], rows["start_row_z"]
@@ -288,6 +292,7 @@ def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
 
 
 def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Raise `RecordError` with the first difference if world or stepper of two descriptions differ."""
     for part in ("world", "stepper"):
         found = _difference(part, old.get(part), new[part])
         if found is not None:

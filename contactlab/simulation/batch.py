@@ -233,9 +233,9 @@ class Batch:
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
             found += self._runs.long_step_notices(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
-        return self._new(_worst(found)) if found else ()
+        return self._add_notices(_worst(found)) if found else ()
 
-    def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    def _add_notices(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
         """Store the first notice of each kind; return the new ones."""
         new = new_kinds(found, self._notices)
         self._notices += new
@@ -280,7 +280,7 @@ class Batch:
             An argument is invalid. No step is made.
         """
         found = self._rollout(taus, targets, steps, f_ext)
-        warn_of(self._new(found.notices))
+        warn_of(self._add_notices(found.notices))
         return found
 
     def _rollout(
@@ -408,7 +408,10 @@ class Batch:
         return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
 
     def _select_runs(self, mask: ArrayLike | None) -> IntArray:
-        """Return the numbers of the runs that a mask (B,) of bool selects; None selects all."""
+        """Return the numbers of the runs that a mask (B,) of bool selects; None selects all.
+
+        Any other mask raises `SimulationConfigError`.
+        """
         if mask is None:
             return self._every
         chosen = np.asarray(mask)
@@ -418,6 +421,7 @@ class Batch:
         return np.flatnonzero(chosen)
 
     def _array(self, name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+        """Return values as a finite float64 array of this shape (None: any length), if possible without a copy."""
         # Without the copy and the messages of `finite_array`, which take as long as some steps.
         if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape:
             given: FloatArray = values
@@ -454,7 +458,7 @@ def _batch(
     begins: list[StepperState],
     errors: dict[int, Exception],
 ) -> Batch:
-    """Return a batch in the state of another one."""
+    """Return a batch at these states, with the given states for `Batch.reset` and errors of stopped runs."""
     batch = Batch(worlds, stepper, states, threads=threads)
     batch._begins = list(begins)
     batch._runs.errors.update(errors)

@@ -221,14 +221,19 @@ class StepWorker:
         return self._held
 
     def _take_tables(self, task: Task) -> None:
-        """Set the tables of the forces and targets of a run, or none."""
+        """Give the driver zero tables of tau and targets with the task's shapes (steps, n), or none without inputs.
+
+        New tables are made only if a shape has changed. `_step_run` copies each run's values into them.
+        """
         wanted = [None if given is None else given.shape[1:] for given in (task.taus, task.targets)]
         if wanted != self._tables:
             self._tables = wanted
             self._driver.set_input_tables(*(None if shape is None else np.zeros(shape) for shape in wanted))
 
     def _step_run(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
-        """Make the steps of a run that was loaded.
+        """Make the steps of run i, which was loaded, in portions of a chunk; store its states and new notices.
+
+        An error of user code or a failed step ends the run, and is stored in ``task.errors``.
 
         ``reason`` and ``unsolved``: of a step in progress, the loop's request and the number of unsolved islands before
         it.

@@ -89,7 +89,7 @@ class Simulation:
         self._watch = NoticeMonitor(world, stepper)
         # Number of starts, and steps before the last one.
         self._begun = self._past = 0
-        self._unwatched()
+        self._begin_inspection()
         for values in (self._q, self._v):
             values.flags.writeable = False
 
@@ -234,7 +234,7 @@ class Simulation:
         """
         return self._watch.notices
 
-    def _unwatched(self) -> None:
+    def _begin_inspection(self) -> None:
         """Begin the inspection of a run at the present state: its energy, and the steps after which to inspect."""
         if not self._begun & (self._begun - 1) or not self._begun % MOST:
             self._next_inspection = 0
@@ -242,10 +242,10 @@ class Simulation:
         self._begins = self._driver.time == 0.0
         self._energy = self._watch.energy_of(self.state)
         self._uncertified = self._driver.uncertified
-        self._tell_looks()
+        self._set_inspected_steps()
 
-    def _tell_looks(self) -> None:
-        """Tell the driver which steps must be inspected."""
+    def _set_inspected_steps(self) -> None:
+        """Set the conditions by which the driver stops after a step for its inspection."""
         looks = self._driver.looks
         looks[layout.NEXT] = -1 if self._watch.bounces else self._next_inspection
         looks[layout.MORE_UNSOLVED] = self._uncertified
@@ -274,7 +274,7 @@ class Simulation:
             poses = work.motion_pose[None], work.motion_next[None]
             moves = StepMotions(self.world, *states, chunk.h[:1], *poses, name=lambda i: f"step {last}")
             found += self._watch.add_new(long_step_notices(moves))
-        self._tell_looks()
+        self._set_inspected_steps()
         return found
 
     def compile(self) -> None:
@@ -350,7 +350,7 @@ class Simulation:
         if self._kept is not None:
             self._kept = StepCollector(self.world, self.stepper, begin)
         self._contacts = None
-        self._unwatched()
+        self._begin_inspection()
 
     def _rows(self, table: str) -> Rows:
         return table_rows(self._driver.chunk, self._driver.control, table)

@@ -167,7 +167,7 @@ class JointCallbacks:
                 self._constant[self._drive(name)] = finite_number(value, f"targets[{name!r}]", SimulationConfigError)
 
     def _drive(self, name: str) -> int:
-        """Return the number of the drive with this name."""
+        """Return the number of the drive with this name; raise `SimulationConfigError` if there is none."""
         if name not in self._number:
             if not self._number:
                 raise SimulationConfigError("targets", NO_DRIVES)

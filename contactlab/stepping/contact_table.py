@@ -285,6 +285,7 @@ class ContactPair:
         return self.table.impulse_on(names.index(body)), self.table.moment_on(names.index(body))
 
     def _sum(self, values: FloatArray) -> FloatArray:
+        """Return the sum of values (n, ...) of the pair's contacts for each step (n_steps, ...)."""
         total = np.zeros((self._h.size, *values.shape[1:]))
         np.add.at(total, self._steps, values)
         return total

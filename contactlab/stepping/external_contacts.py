@@ -105,6 +105,7 @@ class ExternalContact:
 
 
 def _checked_id(value: int) -> int:
+    """Return a contact's id as an int; raise `SimulationConfigError` unless it is a whole number in 0 .. LARGEST_ID."""
     try:
         number = operator.index(value)
     except TypeError as error:

@@ -108,6 +108,7 @@ def find_contacts(
 
 
 def _stepper(within: float | None, reduce: bool) -> TimeStepping:
+    """Return a stepper for one search; its errors name the arguments of `find_contacts`."""
     try:
         return TimeStepping(SHORT, margin=within, reduce_contacts=reduce)
     except SimulationConfigError as error:

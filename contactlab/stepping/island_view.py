@@ -181,7 +181,10 @@ class IslandView:
         return np.append(self.work.tree_offset[self.trees()], nv)
 
     def _write_verdict(self, result: lcp.Result, law: LawCheck) -> None:
-        """Write whether forces satisfy their backend's law, with its residual in the place of the LCP's."""
+        """Write whether forces satisfy their backend's law, nearly do so, or do not, for VERIFY.
+
+        The residual of this law takes the place of the LCP's scaled residual.
+        """
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED
 
         stepper, measures = self.prepared.stepper, self.island.residuals

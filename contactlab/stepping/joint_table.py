@@ -73,7 +73,7 @@ class JointTable:
 
 
 def by_number(rows: IntArray, z: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Sort the rows of one step, which are stored island by island, by number."""
+    """Return the row numbers (n,) of one step and their z in ascending order; records have them island by island."""
     order = np.argsort(rows)
     return rows[order], z[order]
 

@@ -143,7 +143,7 @@ TIMINGS: dict[str, Field] = {
 
 
 def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
-    """Return the variable lengths of a record's arrays by name."""
+    """Return the lengths of a record's arrays that depend on the world and the stepper, by the names of `FIELDS`."""
     return {
         "nq": world.nq,
         "nv": world.nv,
@@ -162,7 +162,13 @@ CONTACTS_PER_STEP, MAX_ROWS = 8, 1 << 16
 def new_chunk(
     world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool, crowd: int = CONTACTS_PER_STEP
 ) -> Chunk:
-    """Allocate ``steps`` steps with a few rows each, or with ``crowd``; the first sixteen have ``contacts``."""
+    """Allocate a chunk for ``steps`` steps.
+
+    It has contact rows for ``contacts`` contacts in each of at most 16 steps, or for min(``contacts``, ``crowd``) in
+    each step if these are more, up to MAX_ROWS or CONTACTS_PER_STEP for each step. Any one step fits with all trees as
+    islands and all joint rows; several steps with 8 islands and 48 joint rows each. ``with_tau``: whether it also has
+    the applied forces. Rows of tables are uninitialised. A one-step chunk is in one buffer.
+    """
     trees, joints = world.tree_starts.size - 1, len(world.joint_rows)
     counts = {
         "states": steps,
@@ -204,7 +210,7 @@ def new_rows(table: str, *shape: int) -> NDArray[Any]:
 
 
 def columns_of(table: str, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Copy records of a table into named arrays."""
+    """Copy each field of a table's records into an array named ``<table>_<field>``."""
     return {f"{table}_{column}": np.array(rows[column], order="C") for column in _TABLES[table]}
 
 
@@ -276,7 +282,10 @@ AT_ONCE, FEW = 1024, 64
 
 
 def columns_of_parts(table: str, parts: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Copy records of a table into named arrays, in blocks that fit the cache."""
+    """Join records of a table and copy each field into an array named ``<table>_<field>``.
+
+    Copies are made in blocks that fit the cache.
+    """
     if sum(part.size for part in parts) < FEW * len(parts):
         # As bytes, because numpy takes 25 us for each array to compare the record types.
         parts = [np.concatenate([part.view(np.uint8) for part in parts]).view(_ROW_TYPES[table])]
@@ -350,7 +359,7 @@ def join_rows(
 
 
 def field_tail(field: Field, lengths: Mapping[str, int]) -> tuple[int, ...]:
-    """Return a field's axes after the first as numbers."""
+    """Return the lengths of a field's axes after the first, with named ones taken from ``lengths``."""
     return tuple(length if isinstance(length, int) else lengths[length] for length in field.tail)
 
 

@@ -99,6 +99,7 @@ def _numbers(old: Iterable[Hashable], new: Iterable[Hashable]) -> IntArray:
 
 
 def _counted(keys: Iterable[Hashable]) -> Iterable[Hashable]:
+    """Yield pairs of each key and the number of equal keys before it, which are unique."""
     seen: Counter[Hashable] = Counter()
     for key in keys:
         yield key, seen[key]

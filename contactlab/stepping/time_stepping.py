@@ -279,7 +279,7 @@ class TimeStepping:
 
     @property
     def law_tolerance(self) -> float:
-        """Bound on the residual of that law: the ``tolerance``, or a friction backend's if it is larger."""
+        """Bound on the residual of the friction `law`: ``tolerance``, or the friction backend's if it is larger."""
         own = getattr(self.solver, "tolerance", 0.0) if self.asks_backend else 0.0
         return max(self.tolerance, float(own))
 
@@ -412,6 +412,7 @@ class TimeStepping:
             raise SimulationConfigError("friction", detail)
 
     def _check_adaptive(self) -> None:
+        """Check the options of an adaptive stepper, and store h_min as a float; raise `SimulationConfigError`."""
         if not 0.0 < self.shrink_factor < 1.0:
             raise SimulationConfigError("shrink_factor", f"must lie between 0 and 1, got {self.shrink_factor}")
         if self.growth_factor < 1.0:

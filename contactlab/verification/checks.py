@@ -62,7 +62,10 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
 
 
 def _free(portion: StepSlice, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:
-    """Return M v_free (ns, nv) without joint actions, the joint laws, and the effect of all impulses."""
+    """Return M v_free (ns, nv) without joint actions, the joint laws, and the effect of all impulses (ns, nv).
+
+    ``push`` (ns, nv) is the effect of the contact impulses, ``forces`` (ns, n) are the forces of joint rows.
+    """
     recording, state, h = portion.recording, portion.state, portion.h
     loops = loops_of(portion)
     J = joint_jacobian(recording.world, loops)
@@ -81,7 +84,11 @@ def _motion(
     impulses: FloatArray,
     forces: FloatArray,
 ) -> FloatArray:
-    """Return the relative residual of the equations of motion (ns,)."""
+    """Return the largest residual (ns,) of M v+ = momentum + impulses, relative to the sizes of its terms.
+
+    ``momentum`` and ``push`` (ns, nv) are from `_free`, ``impulses`` (contacts, 6) of contacts, ``forces`` (ns, n) of
+    joint rows. Sleeping velocities are left out.
+    """
     state, v_plus, h = portion.state, portion.v_plus, portion.h[:, None]
     within = laws.within(portion.h)
     off = np.abs(mass_times(state.M, v_plus) + within * v_plus - momentum - h * laws.push - push)

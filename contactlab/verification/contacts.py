@@ -217,8 +217,9 @@ def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> Floa
 def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return friction and restitution (nc,) of the pairs that touch along normals (nc, 3).
 
-    For an external contact they are the recorded values, within their range; so is restitution by speed if rounding of
-    the speed decides.
+    They follow from the materials; NaN for a contact whose shapes are unknown. External contacts have the recorded
+    values, NaN for values out of range. If restitution depends on the speed, the recorded one counts within the
+    coefficients at the speed plus and minus its rounding.
     """
     rows, chosen = portion.recording.rows, portion.contacts
     surfaces, numbers = material_pairs(portion.recording.world, rows, chosen)
@@ -242,7 +243,7 @@ def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, Float
 
 
 def _coefficients(restitution: float | RestitutionLaw, speed: FloatArray) -> FloatArray:
-    """Restitution (nc,) at speeds of approach."""
+    """Return the restitution (nc,) at speeds of approach (nc,) [m/s]."""
     if isinstance(restitution, MaxLaw):
         return np.maximum(_coefficients(restitution.a, speed), _coefficients(restitution.b, speed))
     if isinstance(restitution, PowerLaw):

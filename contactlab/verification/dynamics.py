@@ -63,7 +63,7 @@ class Dynamics:
         )
 
     def momentum_size(self, v: FloatArray) -> FloatArray:
-        """Return the magnitudes (ns, nv) of the terms of M v."""
+        """Return the sum of the magnitudes (ns, nv) of the terms of M v, before any cancellation."""
         size = mass_times([np.abs(block) for block in self.M], np.abs(v))
         for own, J, lengths in self.spread:
             speeds = np.linalg.norm(rotate(J, v[:, own]), axis=2, keepdims=True)
@@ -149,7 +149,7 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
 
 
 def weights(world: World, bodies: dict[str, BodyKinematics]) -> FloatArray:
-    """Return the generalised weights (ns, nv), with their sign on the left-hand side."""
+    """Return the generalised weights (ns, nv) as terms of the bias: the sum of -m J_com^T g over the bodies."""
     some = next(iter(bodies.values()))
     out = np.zeros((some.p.shape[0], world.nv))
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):

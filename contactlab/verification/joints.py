@@ -81,7 +81,10 @@ def add_diagonal(M: Blocks, diagonal: FloatArray) -> Blocks:
 
 
 def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:
-    """Return the laws of the rows J (ns, n, nv); M v_free = momentum (ns, nv) without joint actions."""
+    """Return k, gamma and bounds of the joint rows J (ns, n, nv), and the terms of damping and unbounded drives.
+
+    ``loops`` is from `loops_of`; ``momentum`` (ns, nv) is M v_free without joint actions.
+    """
     recording, h = portion.recording, portion.h
     world, stepper, ns = recording.world, recording.stepper, portion.h.size
     actions, nv = world.joint_actions, world.nv
@@ -161,7 +164,7 @@ def _units(world: World) -> FloatArray:
 
 
 def joint_jacobian(world: World, loops: Loops) -> FloatArray:
-    """Return all rows (ns, n, nv) of a world."""
+    """Return the Jacobian (ns, n, nv) of the world's joint rows, with the rows of ``loops`` from `loops_of`."""
     G = loops[0]
     J = np.zeros((G.shape[0], len(world.joint_rows), world.nv))
     for number, row in enumerate(world.joint_rows):
@@ -175,7 +178,11 @@ def joint_jacobian(world: World, loops: Loops) -> FloatArray:
 
 
 def loops_of(portion: StepSlice) -> Loops:
-    """Return the rows of all loops of a world."""
+    """Return G (ns, n, nv) of all loops' rows, and (ns, n) their position errors, constant rates and sizes of terms.
+
+    A constant rate is the part of the rate that does not depend on v+, as phi_t. Rows in G are 0 if their entries are
+    only rounding of their terms.
+    """
     recording, world, ns = portion.recording, portion.recording.world, portion.h.size
     n = len(world.loops)
     G = np.zeros((ns, n, world.nv))
@@ -211,7 +218,11 @@ def loops_of(portion: StepSlice) -> Loops:
 def _terms(
     body: BodyKinematics, x: FloatArray, bodies: dict[str, BodyKinematics], angular: float, linear: float
 ) -> FloatArray:
-    """Return upper bounds (ns,) of the sizes of the terms of a row at x, for halves with these lengths."""
+    """Return upper bounds (ns,) of the sizes of the terms in the entries of a loop's row on one of its bodies.
+
+    The row is a_w . w + a_v . v of the body's point at x (ns, 3), with axes of the lengths |a_w| = ``angular`` and
+    |a_v| = ``linear``. The farthest of all bodies' origins from x bounds the lever arms.
+    """
     reach = np.max([np.linalg.norm(x - other.p, axis=1) for other in bodies.values()], axis=0)
     turns, moves = (np.linalg.norm(part, axis=1) for part in (body.Jw, body.point_jacobian(x)))
     return np.asarray(((angular + linear * reach[:, None]) * turns + linear * moves).max(axis=1, initial=0.0))

@@ -122,9 +122,10 @@ def moving_bodies(world: World, q: FloatArray, v: FloatArray) -> dict[str, BodyK
 
 
 def _step_along(frame: BodyKinematics, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int) -> None:
-    """Propagate frames through one elementary motion.
+    """Move ``frame``, with its Jacobians and rates, through one elementary motion with q (ns, k), v (ns, n).
 
-    Its kind follows from the entries of q: 3 for a shift, 4 for a quaternion, 7 for both; else 1, along t and about w.
+    Its kind follows from k: 3 for a shift, 4 for a quaternion, 7 for both; else 1, along t and about w (3,). ``at`` is
+    the index in v of its first velocity.
     """
     kind = q.shape[1]
     if kind in (3, 7):

@@ -46,7 +46,8 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     """Return the motion of free trees of several links; None without any.
 
     M includes the implicit terms. The number of parts is not recorded: 1, 2, 4, ... are tried, until the motion equals
-    the recorded one; otherwise the closest motion is returned.
+    the recorded one; otherwise the closest motion is returned. Fast trees whose closest motion is not near are left
+    out, because the stepper may have used Euler's rule for them.
     """
     recording, world, h = portion.recording, portion.recording.world, portion.h
     kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)
@@ -136,7 +137,11 @@ def _moved(
     alone: NDArray[np.bool_],
     parts: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return velocities (ns, nv) and configurations (ns, nq) after h (ns,), in ``parts`` equal parts."""
+    """Return velocities (ns, nv) and configurations (ns, nq) after h (ns,), in ``parts`` Runge-Kutta steps.
+
+    M a = force - bias for the velocities in ``dofs`` (ns, nv); a = 0 for all others, which move at constant v. Weights
+    are part of the bias only for the velocities in ``alone`` (nv,). For others v must include their impulse already.
+    """
     model, part, one = world.model, h[:, None] / parts, np.ones(h.size)
 
     def rates(d: FloatArray, v: FloatArray, at: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -157,7 +162,10 @@ def _moved(
 
 
 def _displacement_rate(world: World, d: FloatArray, v: FloatArray) -> FloatArray:
-    """Return the rates of displacements d (ns, nv): v, except for rotation vectors, in body axes."""
+    """Return the rates (ns, nv) of displacements d (ns, nv) from a fixed configuration, at velocities v (ns, nv).
+
+    A rate is v, except for rotation vectors in body axes: v + d x v / 2 + d x (d x v) / 12, to third order in d.
+    """
     out = np.array(v)
     for spec in world.model.bodies:
         at = world.model.v_slice(spec.name).start

@@ -142,7 +142,7 @@ def _points(
 
 
 def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
-    """Return each distinct number, and its positions."""
+    """Return each distinct number of (n,) with its indices, both ascending."""
     if not numbers.size:
         return []
     order = np.argsort(numbers, kind="stable")

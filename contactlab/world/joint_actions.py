@@ -328,7 +328,10 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
 
 
 def _loop_rows(world: World) -> list[JointRow]:
-    """Return the rows of the loops and springs of a world, in the order of its loops."""
+    """Return the rows of the loops and springs of a world, in the order of its loops.
+
+    A spring has one row. Loops between bodies that cannot move have none.
+    """
     found = []
     cs, loops = world.loops, world.joint_actions.loops
     customs = {custom.rows.start: custom for custom in cs.packed.custom}
@@ -391,7 +394,10 @@ def _turns(world: World, body: str, coordinate: int) -> int:
 
 
 def _locate_coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
-    """Return a coordinate's index in v, its index in q or -1, its tree as a tuple, and its name in messages."""
+    """Return a coordinate's index in v, its index in q, its tree as a tuple, and its name in messages.
+
+    The index in q is -1 for a coordinate without a position, as of a quaternion.
+    """
     dof, place = world.place_of(body, coordinate)
     v = world.model.v_slice(body)
     name = body if v.stop - v.start == 1 else f"{body}[{coordinate}]"

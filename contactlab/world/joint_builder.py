@@ -245,7 +245,11 @@ class JointBuilder(ABC):
         mimics: bool,
         effort_limits: bool,
     ) -> None:
-        """Add joint limits, damping, friction and mimics from the description, or the given values instead."""
+        """Add joint limits, damping, friction and mimics from the description, or the given values instead.
+
+        None adds none. Names of joints that differ from their bodies' names are stored, and with ``effort_limits`` the
+        efforts, which bound later drives.
+        """
         joints = model.joints if isinstance(model, UrdfModel) else ()
         moving = [joint for joint in joints if joint.v.stop > joint.v.start]
         for body in model.bodies:

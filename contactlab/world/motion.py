@@ -222,6 +222,7 @@ def _moved(start: Transform, displacement: FloatArray, turn: FloatArray) -> Tran
 
 
 def _check(motion: _Steady | Oscillation, *vectors: str) -> None:
+    """Check a motion's start and its vectors (3,) with these names, and store them as read-only arrays."""
     check_type("start", motion.start, Transform)
     for name in vectors:
         value = finite_array(getattr(motion, name), name, (3,), SimulationConfigError)

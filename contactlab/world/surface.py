@@ -222,7 +222,11 @@ def _sweeping(surface: Collider) -> FloatArray:
 
 
 def _axes(points: FloatArray, radii: FloatArray) -> list[FloatArray]:
-    """Return the axes of symmetry of a hull of balls, at most two different ones: more mean symmetry about all axes."""
+    """Return unit axes (3,) about which a hull of balls is a body of revolution, at most two different ones.
+
+    Two axes mean that it is a ball. The coordinate axes and the principal axes of its widths are tested, by its support
+    function in rings of directions. ``points`` (n, 3) are the balls' centres, ``radii`` (n,).
+    """
 
     def support(directions: FloatArray) -> FloatArray:
         return np.asarray(np.max(points @ directions.T + radii[:, None], axis=0))

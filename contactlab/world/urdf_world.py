@@ -58,7 +58,8 @@ def collision_shapes(
 ) -> list[tuple[UrdfGeometry, PlacedShape]]:
     """Return the shapes of a description with their records; every mesh file is read once for each scale.
 
-    An `UrdfWarning` lists meshes that could not be used.
+    For a mesh that cannot be used, ``bad_meshes`` "raise" raises `RobotFileError`, and "skip" leaves it out, with an
+    `UrdfWarning`. Meshes of links with the mode "skip" are left out.
     """
     modes = _modes(model, meshes)
     if bad_meshes not in _BAD:
@@ -202,7 +203,7 @@ def place_on_plane(
 
 
 def _reach(shape: object, direction: FloatArray) -> float:
-    """Return the extent of a shape along a unit vector (3,) in its axes."""
+    """Return the largest coordinate [m] of a shape along a unit vector (3,), from its origin, in its axes."""
     if isinstance(shape, Cylinder):
         along = float(direction[2])
         return shape.half_length * abs(along) + shape.radius * float(np.hypot(direction[0], direction[1]))
@@ -236,7 +237,10 @@ def _mesh(given: UrdfMesh, mode: str) -> Shape | SimulationConfigError:
 
 
 def solid_of(geometry: UrdfGeometry) -> Shape:
-    """Return a geometry other than a mesh as a shape."""
+    """Return a geometry other than a mesh as a shape; a capsule of length 0 as a ball.
+
+    Invalid sizes raise `RobotFileError`.
+    """
     given = geometry.shape
     try:
         if isinstance(given, UrdfSphere):

@@ -102,7 +102,7 @@ def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatA
 
 @kernel
 def solve_lower(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
-    """Replace entries ``first`` to n - 1 of x by L^-1 x."""
+    """Replace entries ``first`` to n - 1 of x by L^-1 x; L is from `factor`, with its diagonal inverted."""
     part = x[first:n]
     for i in range(n - first):
         row = L[first + i]
@@ -112,7 +112,7 @@ def solve_lower(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
 
 @kernel
 def solve_upper(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
-    """Replace entries ``first`` to n - 1 of x by L^-T x."""
+    """Replace entries ``first`` to n - 1 of x by L^-T x; L is from `factor`, with its diagonal inverted."""
     part = x[first:n]
     for i in range(n - first - 1, -1, -1):
         row = L[first + i]

@@ -130,7 +130,10 @@ def dense_responses(L: FloatArray, Y: FloatArray) -> None:
 
 @kernel
 def gram(Y: FloatArray, touched: FloatArray, K: FloatArray) -> None:
-    """Fill the lower triangle of K (m + 1, m + 1) with Y^T Y, without its last entry."""
+    """Fill the lower triangle of K (m + 1, m + 1) with Y^T Y, from the rows of Y (n, m + 1) with ``touched`` > 0.
+
+    The last diagonal entry and the upper triangle are set to 0.
+    """
     m = K.shape[0] - 1
     # Clear K.
     for i in range(m + 1):

@@ -197,7 +197,7 @@ def assemble_sparse_lcp(
 
 @kernel(inner=True)
 def _fill_sliding_column(rows: ContactSystem, c: int, response: FloatArray, M: FloatArray) -> None:
-    """Replace column c of M by J response, rows F also negated."""
+    """Replace column c of M by J response, for the rows [N; F; -F; L]; rows of cones are not changed."""
     nc = rows.nc
     nr = rows.nr
     J = rows.J

@@ -110,7 +110,7 @@ class Instantaneous:
         return out
 
     def arms(self, links: IntArray, x: FloatArray) -> FloatArray:
-        """Return x (m, 3) relative to the origin of each link's spatial vectors."""
+        """Return points x (m, 3) relative to the origin of their links' spatial vectors; x itself for link -1."""
         out = np.array(x)
         moving = links >= 0
         out[moving] -= self.p[self.branches.tree.root[links[moving]]]
@@ -205,7 +205,7 @@ def turning_rows(at: Instantaneous, directions: FloatArray, link_a: IntArray, li
 
 
 def unit_rows(columns: IntArray, signs: FloatArray, nv: int) -> SparseRows:
-    """Return rows with one entry each."""
+    """Return rows (m, nv) with one entry each: ``signs`` (m,) in ``columns`` (m,)."""
     return sparse_rows(np.arange(columns.size), columns, signs, (columns.size, nv))
 
 

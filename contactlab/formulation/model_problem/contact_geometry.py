@@ -172,6 +172,7 @@ def _vector(value: ArrayLike, field: str) -> FloatArray:
 
 
 def _unit(value: ArrayLike) -> FloatArray:
+    """Return a contact's normal (3,), normalised; raise `BridgeError` unless its length is nearly 1."""
     normal = finite_array(value, "ContactPoint.normal", (3,), BridgeError)
     length = float(np.linalg.norm(normal))
     if not abs(length - 1.0) <= _UNIT:

@@ -177,7 +177,10 @@ def checked_loads(
 
 
 def spin_rows(p: ProblemInputs) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
-    """Return the rows of all closed contacts with spin friction, and the meaning and bound [N m] of each."""
+    """Return the rows of torsional and rolling friction of all closed contacts, with meaning and bound [N m] of each.
+
+    The bound is the friction length times the given load. The rows are None if there are none.
+    """
     g = p.geometry
     found: list[tuple[int, FloatArray, Row, float]] = []
     for c, contact in enumerate(p.contacts):

@@ -328,6 +328,7 @@ class ModelProblem:
         return delassus(self.model, self._inputs.factor, getattr(self._level(level).data, operator))
 
     def _level(self, name: LevelName) -> LevelData[Any]:
+        """Return the data of a level by its name; raise `BridgeError` for another name."""
         if name == "acceleration":
             return self._accelerations
         if name == "velocity":

@@ -41,7 +41,10 @@ def add_impulse(W: FloatArray, row: int, size: float, u: FloatArray) -> None:
 
 @kernel(inner=True)
 def compression_rate(u: float, d: float, e: float) -> float:
-    """Return d' of a contact. If e = 0, d falls to its limit as soon as the bodies part."""
+    """Return the rate of the compression d of a contact with the normal velocity u [m/s], positive if it opens.
+
+    It is -u, but -u / e^2 while a compressed contact opens. If e = 0 it is then 0: `retained_compression` sets d.
+    """
     if u <= 0.0 or d <= 0.0:
         return -u
     return 0.0 if e == 0.0 else -u / (e * e)
@@ -49,7 +52,7 @@ def compression_rate(u: float, d: float, e: float) -> float:
 
 @kernel(inner=True)
 def advance_compression(d: float, step: float, e: float) -> float:
-    """Return d after a step; a contact that opens continues at the speed of its gap."""
+    """Return d + ``step``; if d falls below 0, the part below 0, now a gap, is at the speed -u: times e^2."""
     after = d + step
     return after * e * e if d > 0.0 and after < 0.0 else after
 
@@ -58,9 +61,11 @@ def advance_compression(d: float, step: float, e: float) -> float:
 def friction_impulses(
     W: FloatArray, mu: FloatArray, push: FloatArray, size: float, widest: FloatArray, u: FloatArray, t: FloatArray
 ) -> None:
-    """Update the friction impulses t (nc, 2) of one step and u (3 nc,), up to mu times the push.
+    """Find the friction impulses t (nc, 2) of one step by projected Gauss-Seidel sweeps, and add their effect to u.
 
-    Projected Gauss-Seidel sweeps from the given impulses.
+    t holds the start values, whose effect is added first; they end within mu times the normal impulses ``push`` (nc,).
+    ``widest`` (nc,) are the largest eigenvalues of the tangential blocks of W, 0 without friction. ``size`` is the
+    speed that gives the tolerance. u (3 nc,) has the velocities of the contacts.
     """
     # start from the given impulses
     for i in range(mu.shape[0]):
@@ -173,8 +178,9 @@ def compress(
 ) -> int:
     """Integrate u (3 nc,), each contact's normal and two tangents, until no contact approaches or has a force.
 
-    W (3 nc, 3 nc) is the response, p (3 nc,) the impulses, work (nc, 2) of normal force and friction. ``resolution`` is
-    a step in parts of a contact's time. ``rest`` is the approach speed that counts as zero. scratch (7, 3 nc).
+    Add the impulses to p (3 nc,) and the work of normal force and friction to work (nc, 2). Return DONE, STEPS if
+    ``most`` steps were not enough, or JAMMED. W (3 nc, 3 nc) is the response. ``resolution`` is a step in parts of a
+    contact's time. ``rest`` is the approach speed that counts as zero. scratch (7, 3 nc).
     """
     # views and start values
     nc = mu.shape[0]

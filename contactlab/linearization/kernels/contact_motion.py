@@ -111,9 +111,11 @@ def pair_of(contact: int) -> int:
 def fill_difference_rates(
     work: StepWork, c: Collision, m: DerivativeWork, i: int, j: int, moved: int, stride: float, first: int, last: int
 ) -> bool:
-    """Fill the rates of contacts ``first`` to ``last`` - 1 of one pair by centred differences, and mark kinks.
+    """Fill the rates of contacts ``first`` to ``last`` - 1 of the pair of shapes i, j by centred differences.
 
-    Only contacts marked before are treated; return True if any is marked afterwards.
+    Only contacts with m.on_kink[c, 0] = 1 are treated. Afterwards this mark means that the slopes on both sides
+    differ, or the contact does not exist on both sides. Return True if any is marked. Shape ``moved`` (i or j) is
+    displaced by ``stride`` [rad], and by ``stride`` times a lever [m], and has its pose again at the end.
     """
     pose, own = m.pose_of_pair, c.poses[moved]
     sign = 1.0 if moved == j else -1.0
@@ -204,7 +206,7 @@ def slopes(m: DerivativeWork, contact: int, axis: int, shift: float, stride: flo
 
 @kernel(inner=True)
 def move_reference_point(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
-    """Change the reference point of ``rates`` (7, 6) from p to x, in place.
+    """Change the reference point of the turns, columns 3 to 5 of ``rates`` (7, 6), from p to x, in place.
 
     A turn e about x is a turn e about p and a shift e x (p - x).
     """

@@ -110,12 +110,15 @@ def speed_rates(
     m: DerivativeWork,
     control: StepControl,
     before: bool,
-    told_too: bool,
+    with_kinematic: bool,
     out: FloatArray,
 ) -> None:
-    """Fill out (nc, na, nx) with derivatives of all contacts' rates at the velocity of m.V, by q and with turning axes.
+    """Fill out (nc, na, nx) with the derivatives of all contacts' rates by q, at the velocity of m.V.
 
-    With ``before`` fill only normal rates, into `m.before`. With ``told_too`` include the motion of kinematic bodies.
+    The axes na of a contact are normal, two tangents, and with moments spin and two axes of rolling. They turn with q;
+    the rolling axes also turn with v, in columns from nv on. With ``before`` fill only the normal rates, into
+    `m.before` (nc, nv); ``out`` is unchanged. With ``with_kinematic`` rates are relative to the motion of kinematic
+    bodies.
     """
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = view_2d(m.V, f.start + 6 * nl, nv, 18)
@@ -136,7 +139,7 @@ def speed_rates(
                 for j in range(out.shape[2]):
                     out[c, k, j] = 0.0
         # Relative motion, and velocities of a kinematic body's surface.
-        driven = kinematic_index(world, a) if told_too else -1
+        driven = kinematic_index(world, a) if with_kinematic else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
         if driven >= 0:
             kinematic_point_velocity(work, driven, x, surface_velocity)

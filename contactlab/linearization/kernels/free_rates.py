@@ -93,7 +93,10 @@ def solve_3(A: FloatArray, B: FloatArray) -> None:
 def spin_rates(
     six: FloatArray, torque: FloatArray, w: FloatArray, h: float, I: FloatArray, B: FloatArray, work: FloatArray
 ) -> None:
-    """Fill B (3, 6) with the derivative of w+ - w of `midpoint_spin` by w and torque; ``work`` (39,) is scratch."""
+    """Fill B (3, 6) with the derivative of w+ - w of `midpoint_spin` by w (3 columns), then by torque (3 columns).
+
+    ``six`` has the entries of the inertia I (3, 3); ``work`` (39,) is scratch.
+    """
     wm, C, J = view_1d(work, 0, 3), view_2d(work, 3, 3, 3), view_2d(work, 12, 3, 3)
     E = view_2d(work, 21, 3, 6)
     # In as many substeps as the step needs, doubled until Newton's method converges.
@@ -291,7 +294,10 @@ KINDS: Final = 3
 def move_again(
     world: PackedWorld, work: StepWork, joints: JointRows | None, p: Parameters, h: float, parts: IntArray
 ) -> None:
-    """Repeat the motion of the step's free trees from the state and forces in work; fill q_plus and v_plus."""
+    """Repeat the motion of the step's free trees, in ``parts`` (nt,) substeps, from state and forces in work.
+
+    Fill q_plus and v_plus.
+    """
     none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
     free_motion(world, work, joints, h, p)
@@ -303,7 +309,7 @@ def move_again(
 
 
 @kernel
-def add_moved(
+def add_end_state(
     world: PackedWorld,
     work: StepWork,
     m: DerivativeWork,
@@ -313,10 +319,10 @@ def add_moved(
     each: int,
     weight: float,
 ) -> None:
-    """Add ``weight`` times the displacement of the trees from q_base to columns of A.
+    """Add ``weight`` times the end of the trees' motion to columns of A: q_plus less q_base above, v_plus below.
 
-    With ``each`` >= 0 the column is this number of places after the first one of each tree; smaller trees are left out.
-    Otherwise all trees have one column.
+    Only trees with ``parts`` > 0 count. With ``each`` < 0 all have the column ``column``. Otherwise each tree has the
+    column of its velocity number ``each``, counted from ``column``; trees with fewer velocities are left out.
     """
     nv = work.v.shape[0]
     way = m.way[:nv]
@@ -343,7 +349,10 @@ def perturb(
     each: int,
     way: float,
 ) -> None:
-    """Set work to the start of the step, displaced by ``way`` in one coordinate of every tree."""
+    """Set q, v and tau in work to the start of the step, displaced by ``way`` in one coordinate of several trees.
+
+    ``kind`` is BY_Q, BY_V or BY_TAU. The coordinate is number ``each`` of a tree with ``parts`` > 0, if it has one.
+    """
     nv = work.v.shape[0]
     shift = m.way[:nv]
     for j in range(nv):
@@ -406,7 +415,7 @@ def free_tree_rates(
                 way = STRIDE if side == 0 else -STRIDE
                 perturb(world, work, m, parts, tau, kind, each, way)
                 move_again(world, work, joints, p, h, parts)
-                add_moved(world, work, m, parts, q_base, kind * nv, each, 0.5 / way)
+                add_end_state(world, work, m, parts, q_base, kind * nv, each, 0.5 / way)
     perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
     # By targets of drives.
     if joints is not None:
@@ -416,7 +425,7 @@ def free_tree_rates(
                 way = STRIDE if side == 0 else -STRIDE
                 joints.target[drive] = target + way
                 move_again(world, work, joints, p, h, parts)
-                add_moved(world, work, m, parts, q_base, 3 * nv + drive, -1, 0.5 / way)
+                add_end_state(world, work, m, parts, q_base, 3 * nv + drive, -1, 0.5 / way)
             joints.target[drive] = target
 
 
@@ -440,4 +449,4 @@ def add_free_parameter(
     for j in range(m.q.shape[0]):
         work.q[j] = m.q[j]
     move_again(world, work, joints, p, h, parts)
-    add_moved(world, work, m, parts, q_base, column, -1, weight)
+    add_end_state(world, work, m, parts, q_base, column, -1, weight)

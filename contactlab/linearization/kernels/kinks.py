@@ -116,7 +116,10 @@ def rate_along_direction(m: DerivativeWork, u: int) -> float:
 
 @kernel(inner=True)
 def add_slip(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> float:
-    """Add to m.way the gradient of the slip along (x, y), compliance of its force included; return the slip."""
+    """Add to m.way the gradient of a cone's slip along (x, y) in its axes; return this slip [m/s].
+
+    The slip includes eps times the friction, the compliance of its force.
+    """
     own, u, eps, i = m.contact[c], m.first[c, 1 + cone], m.contact[c, EPS], 2 * cone
     value = add_rate(m, c, 1 + i, x, eps)
     if y != 0.0:
@@ -132,7 +135,11 @@ def add_slip(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> float:
 def record_kink(
     m: DerivativeWork, kinks: int, why: int, c: int, cone: int, row: int, value: float, per: float, neighbour: int
 ) -> int:
-    """Record a quantity that is positive on the piece; m.way is its gradient, ``per`` converts it to m/s."""
+    """Append the kink at which ``value``, positive on the piece, becomes 0; return the number of kinks.
+
+    m.way is the gradient of ``value``, and ``per`` converts it to m/s. The distance to the kink is |value| over the
+    gradient's length in (q, v).
+    """
     nv = m.v.shape[0]
     # Length of the gradient by (dq, dv), and change along the direction.
     slope, along = 0.0, 0.0
@@ -185,7 +192,7 @@ def push_kinks(
 def normal_kinks(
     world: PackedWorld, work: StepWork, m: DerivativeWork, c: int, p: Parameters, h: float, kinks: int
 ) -> int:
-    """Record kinks of the normal row of one contact; return the number of kinks."""
+    """Append the kinks of the normal row of contact c to ``kinks`` kinks; return the new number."""
     nv = m.v.shape[0]
     own, floats = m.contact[c], work.contact_float[c]
     stiffness, dissipation = compliance_of(world, work.contact_int[c])
@@ -235,7 +242,7 @@ def normal_kinks(
 
 @kernel(inner=True)
 def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -> int:
-    """Record kinks of one friction cone of a loaded contact; return the number of kinks."""
+    """Append the kinks of one friction cone of a loaded contact c to ``kinks`` kinks; return the new number."""
     own, mode, u, mu = m.contact[c], m.mode[c, cone], m.first[c, 0], m.contact[c, BOUND + cone]
     at, r, turns = m.first[c, 1 + cone], directions(m, cone), polygon_corners(m, cone)
     i = 2 * cone
@@ -326,7 +333,10 @@ def joint_row_kinks(
     h: float,
     kinks: int,
 ) -> int:
-    """Record kinks of one joint row; return their number. u: its unknown force, -1 if none or at a bound."""
+    """Append the kinks of joint row ``record`` of the chunk to ``kinks`` kinks; return the new number.
+
+    u is the number of its unknown force, -1 if it has none or is at a bound. Equations have no kinks.
+    """
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
@@ -397,7 +407,7 @@ def joint_kinks(
     u: int,
     kinks: int,
 ) -> int:
-    """Record kinks of all joint rows, with u unknown forces in all; return the number of kinks."""
+    """Append the kinks of all joint rows to ``kinks`` kinks, with u unknown forces in all; return the new number."""
     at = 0
     for record in range(control.chunk_joints):
         while at < u and m.owner[at, 1] < record:
@@ -418,7 +428,11 @@ def contact_kinks(
     h: float,
     kinks: int,
 ) -> int:
-    """Record kinks of all contacts; return the number of kinks."""
+    """Append the kinks of all contacts of a step to the list of ``kinks`` kinks; return its new length.
+
+    They are kinks of the normal rows and of the friction cones of loaded contacts. A contact also has a kink if the
+    projection moved it. Kinks of an island, from the choice of its forces, are listed with its first contact.
+    """
     for i in range(control.n_islands):
         if work.contact_start[i] == work.contact_start[i + 1]:
             continue

@@ -151,7 +151,7 @@ def directions(m: DerivativeWork, cone: int) -> int:
 
 @kernel(inline=True)
 def polygon_corners(m: DerivativeWork, cone: int) -> FloatArray:
-    """Return the corners of a cone's polygon."""
+    """Return the unit directions (2 r, 2) of the corners of a cone's polygon, in its two axes."""
     return m.line if cone == 1 else m.turns
 
 

@@ -46,7 +46,11 @@ from lcp.kernels import kernel
 
 @kernel
 def read_loops(work: StepWork, joints: JointRows, m: DerivativeWork, chunk: Chunk, control: StepControl) -> None:
-    """Fill derivatives of the rows of loops and springs, `m.loops` and `m.carried`, and add their wrenches."""
+    """Fill derivatives of the rows of loops and springs at v+, and add the wrenches of their forces to m.wrenches.
+
+    m.loops has the four arrays by_q, by_v, speed and errors of `row_rates`, at a = 0, m.carried its last one. Custom
+    rows have 0.
+    """
     # Clear the outputs.
     for number in range(4):
         for i in range(m.loops.shape[1]):

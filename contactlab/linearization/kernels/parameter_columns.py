@@ -92,9 +92,11 @@ def add_parameter_difference(
     column: int,
     weight: float,
 ) -> None:
-    """Add ``weight`` times impulses and laws of a world of the same layout to the column of a parameter.
+    """Add ``weight`` times impulses and laws of a step in a world of the same layout to the column of a parameter.
 
-    The step is the last one of the loop. work.q and work.v become the state of its start.
+    Impulses Mv - M v+ go to m.by_parameter. k + gamma f and bounds of forces go to m.by_law for contacts, and to
+    m.by_row for joint rows. The step is the last one of the loop, and v+ and f are its results. work.q and work.v
+    become the state of its start.
     """
     nv, h = m.v.shape[0], p.last_h
     # Impulses without constraint forces.

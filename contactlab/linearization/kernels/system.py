@@ -303,9 +303,10 @@ def add_compliance_velocity(m: DerivativeWork, S: FloatArray, h: float, u: int, 
 
 @kernel(inner=True)
 def subtract_compliance_terms(m: DerivativeWork, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
-    """Subtract eps (dH) times the compliance velocity from out (n, columns).
+    """Subtract eps times dH y from out (n, columns), with y = m.compliance_velocity.
 
-    ``u`` to ``end`` - 1 are the unknowns of contacts.
+    dH are the derivatives of the rows H of the unknowns, by the columns of the island. Rows of joints have none here.
+    ``u`` to ``end`` - 1 are the island's unknowns.
     """
     cones = m.mode.shape[1]
     # Contact by contact: the normal row, then the rows of each cone.

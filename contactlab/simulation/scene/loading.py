@@ -171,7 +171,10 @@ def _holder(root: Table, values: Any, path: str, parts: list[str]) -> Any:
 
 
 def _index(root: Table, path: str, entries: list[Any], part: str) -> int:
-    """Return the index of an entry given by name, or by number if no entry has this name."""
+    """Return the index of an entry given by name, or by number from 0 if no entry has this name.
+
+    Raise `SceneError` for an unknown entry, and for a name that several entries have.
+    """
     names = [str(entry.get("name", "")) if isinstance(entry, dict) else "" for entry in entries]
     if part in names:
         if names.count(part) > 1:
@@ -230,6 +233,7 @@ def _add_fixed_or_kinematic(builder: WorldBuilder, body: schema.FixedEntry, scen
 
 
 def _add_body(builder: WorldBuilder, body: schema.BodyEntry, scene: schema.SceneEntry) -> None:
+    """Add a free body with its shapes to the builder; with ``count``, a grid of copies named "<name> 0" and so on."""
     table, shapes = body.table, _placed(body, scene)
     with table.wrap_errors("inertia" if "inertia" in table else ""):
         inertia = _inertia(body, [shape for shape, _ in shapes])
@@ -280,6 +284,7 @@ def _inertia(body: schema.BodyEntry, shapes: list[PlacedShape]) -> RigidInertia:
 
 
 def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.SceneEntry) -> None:
+    """Add a robot with its joints, visuals and shapes to the builder; its names begin with "<robot>/"."""
     table, path = robot.table, robot.table.resolve_path("urdf", robot.urdf, "the scene's folder", file=True)
     with table.wrap_errors("urdf"), warnings.catch_warnings():
         # The reader's warnings are about the robot file, not about the scene.
@@ -342,6 +347,7 @@ def _pose(pose: schema.PoseEntry) -> tuple[FloatArray, FloatArray]:
 
 
 def _material(surface: schema.Surface, scene: schema.SceneEntry, table: Table) -> Material:
+    """Return a surface's own material, or the scene's material with its name; raise `SceneError` if there is none."""
     if isinstance(surface, Material):
         return surface
     if surface not in scene.materials:

@@ -110,7 +110,10 @@ _TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinemati
 
 
 def parse_scene(root: Table) -> schema.SceneEntry:
-    """Return the contents of a file; a `SceneError` names line and key of a fault that shows without its bodies."""
+    """Return the checked contents of a scene file; a `SceneError` names line and key of the first fault.
+
+    Faults that only the built world can show are found later, by `build_world`.
+    """
     for key in root.values:
         if key not in _TOP:
             raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
@@ -218,6 +221,7 @@ def _number(table: Table, key: str) -> Any:
 
 
 def _half_space(table: Table) -> schema.HalfSpaceEntry:
+    """Return one ``[[half_space]]``, by default z <= 0."""
     table.required("name")
     normal, point = table.vector("normal", 3, (0.0, 0.0, 1.0)), table.vector("point", 3, (0.0, 0.0, 0.0))
     return schema.HalfSpaceEntry(table.text("name"), normal, point, _surface(table), _filter(table), table)
@@ -236,6 +240,7 @@ def _common_fields(table: Table) -> dict[str, Any]:
 
 
 def _body(table: Table) -> schema.BodyEntry:
+    """Return one ``[[body]]``, or a grid of ``count`` bodies; exactly one of mass and density is required."""
     standing = _common_fields(table)
     weight = table.exactly_one_of("mass", "density")
     inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
@@ -281,6 +286,7 @@ def _own_surface(table: Table) -> schema.Surface | None:
 
 
 def _kinematic(table: Table) -> schema.KinematicEntry:
+    """Return one ``[[kinematic]]``, with its oscillation or its velocities; raise `SceneError` if both are given."""
     standing = _common_fields(table)
     swing: dict[str, schema.Vector | float] = {}
     for key in SWING:
@@ -299,6 +305,7 @@ def _kinematic(table: Table) -> schema.KinematicEntry:
 
 
 def _robot(table: Table) -> schema.RobotEntry:
+    """Return one ``[[robot]]``; keys of its pose raise `SceneError` unless it has a floating base."""
     table.required("name", "urdf")
     floating, collisions = table.boolean("floating_base", False), table.boolean("collisions", False)
     if not floating:
@@ -340,6 +347,7 @@ def _state(table: Table, key: str) -> schema.Vector | dict[str, float]:
 
 
 def _surface(table: Table) -> schema.Surface:
+    """Return the name of a table's material, or its material from mu and further numbers."""
     if table.exactly_one_of("material", "mu") == "material":
         for key in _NUMBERS[1:]:
             if key in table:
@@ -349,6 +357,7 @@ def _surface(table: Table) -> schema.Surface:
 
 
 def _numbers(table: Table) -> Material:
+    """Return the material of a table's numbers; its restitution can be a table, which is a `PowerLaw`."""
     # Restitution may be a table with a law.
     by_law = isinstance(table.values.get("restitution"), dict)
     given = ("mu", *(key for key in _NUMBERS[1:] if key in table and not (by_law and key == "restitution")))
@@ -368,7 +377,11 @@ def _filter(table: Table, whole: schema.Filter = FILTER) -> schema.Filter:
 
 
 def _pose(table: Table) -> schema.PoseEntry:
-    """Return pose and velocities; the default is a body at rest in the origin."""
+    """Return pose and velocities; the default is a body at rest in the origin.
+
+    The rotation is a quaternion, or ``rpy`` [rad]. Raise `SceneError` if both are given, or if the quaternion's length
+    differs from 1 by more than 1e-3.
+    """
     turn: schema.Vector = (1.0, 0.0, 0.0, 0.0)
     if "quaternion" in table or "rpy" in table:
         if table.exactly_one_of("quaternion", "rpy") == "quaternion":

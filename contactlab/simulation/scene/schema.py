@@ -55,7 +55,7 @@ class LoopEntry:
 
 
 def joints_entry(table: Table) -> JointsEntry:
-    """Read the joint keys of a ``[[robot]]``."""
+    """Return a ``[[robot]]``'s limits, drives, damping, friction and mimics; joint names are not checked yet."""
     added: list[tuple[JointLimit | Drive, Table]] = []
     limit_keys = tuple(_numbers(JointLimit))
     for one in table.tables("limit", ("joint", *limit_keys), MAX_ENTRIES):

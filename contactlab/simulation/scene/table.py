@@ -151,7 +151,7 @@ class Table:
 
     @contextmanager
     def wrap_errors(self, key: str = "") -> Iterator[None]:
-        """Convert errors of the library to errors about a key, or about the table."""
+        """Convert errors of the library to `SceneError` about ``key``, else about the key they name, or the table."""
         try:
             yield
         except SceneError:
@@ -174,7 +174,7 @@ class Table:
                 raise self.error(key, "is missing")
 
     def exactly_one_of(self, *keys: str) -> str:
-        """Return the one key that is given; exactly one must be."""
+        """Return the one of ``keys`` that the table has; raise `SceneError` if it has none of them, or several."""
         given = [key for key in keys if key in self.values]
         if len(given) != 1:
             got = f"got {' and '.join(map(repr, given))}" if given else "none is given"
@@ -182,7 +182,10 @@ class Table:
         return given[0]
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return a nonempty string."""
+        """Return the nonempty string of a key, at most LONGEST_TEXT long; without the key ``default``.
+
+        The key is required if ``default`` is None. Other values raise `SceneError`, as in all methods here.
+        """
         value = self._value(key, default)
         if not isinstance(value, str):
             raise self.error(key, f"must be a string, got {_kind(value)}")
@@ -191,7 +194,7 @@ class Table:
         return value
 
     def boolean(self, key: str, default: bool) -> bool:
-        """Return a bool."""
+        """Return the bool of a key, or ``default`` without the key."""
         value = self._value(key, default)
         if not isinstance(value, bool):
             raise self.error(key, f"must be true or false, got {_kind(value)}")
@@ -214,18 +217,21 @@ class Table:
         return value
 
     def vector(self, key: str, length: int | None, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """Return finite numbers, ``length`` of them if it is given."""
+        """Return the finite numbers of a key, ``length`` of them if it is given; without the key ``default``.
+
+        The key is required if ``default`` is None.
+        """
         return self._vector(key, self._value(key, default), length)
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """Return nonempty strings."""
+        """Return the nonempty strings of a required key."""
         value = self._value(key, None)
         if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
             raise self.error(key, f"must be an array of strings, got {_kind(value)}")
         return tuple(value)
 
     def vectors(self, key: str, length: int | None, most: int) -> tuple[tuple[float, ...], ...]:
-        """Return at most ``most`` vectors of one length."""
+        """Return the 1 to ``most`` vectors of a required key, each with ``length`` numbers if it is given."""
         value = self._value(key, None)
         if not isinstance(value, list) or not value:
             raise self.error(key, f"must be an array of arrays of {length or 'some'} numbers, got {_kind(value)}")
@@ -234,7 +240,7 @@ class Table:
         return tuple(self._vector(key, entry, length) for entry in value)
 
     def table(self, key: str, known: Collection[str] | None) -> Table:
-        """Return the table under a key."""
+        """Return the table of a required key; ``known`` are the keys that it may have, None for any."""
         label = f"[{self._prefix()}{key}]"
         return Table(self.path, self.lines, (*self.place, key), label, self._value(key, None), known)
 
@@ -249,7 +255,10 @@ class Table:
         return [Table(self.path, self.lines, (*place, i), label, entry, known) for i, entry in enumerate(value)]
 
     def resolve_path(self, key: str, text: str, folder: str = "the folder of this file", *, file: bool = False) -> Path:
-        """Return the path of a file or folder within the document's folder, with links followed."""
+        """Return the absolute path of an existing file or folder within the document's folder, with links followed.
+
+        ``file`` requires a file. Other paths raise `SceneError`, which calls the document's folder ``folder``.
+        """
         home = self.path.parent.resolve()
         # The system rejects paths with a NUL character, in a circle of links, or too long.
         try:
@@ -273,6 +282,7 @@ class Table:
         return self.values.get(key, default)
 
     def _number(self, key: str, value: Any) -> float:
+        """Return a value as a float; raise `SceneError` for a bool, and unless it is finite and at most LARGEST."""
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise self.error(key, f"must be a number, got {_kind(value)}")
         if isinstance(value, float) and not math.isfinite(value):
@@ -282,6 +292,7 @@ class Table:
         return float(value)
 
     def _vector(self, key: str, value: Any, length: int | None) -> tuple[float, ...]:
+        """Return an array's numbers as floats; raise `SceneError` for another ``length`` (None: any)."""
         if not isinstance(value, list | tuple):
             raise self.error(key, f"must be an array of {length or 'some'} numbers, got {_kind(value)}")
         if length is not None and len(value) != length:

@@ -62,9 +62,10 @@ def swap_run(
     parameters: Parameters,
     smallest_h: float,
 ) -> int:
-    """Store the run in memory to its slot and load another run, both from ``order``; return DONE or an error code.
+    """Store the run in memory to its slot and load another run; return DONE or an error code.
 
-    A loaded run begins a step. ``smallest_h``: minimum step of an adaptive stepper.
+    ``order[STORE]`` and ``order[LOAD]`` are the numbers of the two runs, -1 for none. A loaded run begins a step.
+    ``smallest_h``: minimum step of an adaptive stepper.
     """
     i = order[STORE]
     if i >= 0:

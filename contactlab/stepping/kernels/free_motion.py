@@ -79,8 +79,8 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
     """Fill momentum, L, Mv and v_free; return FAILURE_NONE or a failure code.
 
     The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
-    Implicit damping and drives of ``joints`` are then in M and Mv. FAILURE_SINGULAR + j means that degree of freedom j
-    moves no mass.
+    Implicit damping and drives of ``joints`` are then in M and Mv. L has the factors of M, tree by tree. Failure codes
+    are FAILURE_NOT_FINITE, and FAILURE_SINGULAR + j if degree of freedom j moves no mass.
     """
     W = work.W
     fast = parameters.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
@@ -160,7 +160,7 @@ SLOW: Final = 1e-3
 
 @kernel(inner=True)
 def weights(t: Tree, S: FloatArray, B: FloatArray, first: int, last: int, out: FloatArray) -> None:
-    """Fill the generalised weights of a whole tree, links first ... last - 1, with their sign on the left-hand side.
+    """Fill the generalised weights of a whole tree, links first ... last - 1, as terms of the bias: -J' m g.
 
     ``S`` (n, 6) are the motion columns of its velocities, ``B`` the inertias of the composites.
     """

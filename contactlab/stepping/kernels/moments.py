@@ -56,7 +56,7 @@ def moment_friction_lengths(world: PackedWorld, moments: MomentFriction, ints: I
 def count_moments(
     world: PackedWorld, moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, edges: int
 ) -> None:
-    """Count the friction cones and rows F of moments in the island in progress."""
+    """Add the numbers of cones and rows F of moments to ncone and nr of the island in progress."""
     progress = island.progress[0]
     r = edges // 2
     first = work.contact_start[control.island]
@@ -173,9 +173,10 @@ def copy_moment_variables(
     edges: int,
     warm: bool,
 ) -> None:
-    """Copy the variables of moments, into z0 from the previous step (``warm``) or from z into the ones by contact.
+    """Copy the LCP variables of torsional and rolling friction between the island's order and the contacts' rows.
 
-    The variables of a new contact start at 0.
+    With ``warm`` fill z0 from ``previous_z`` of the same contacts; variables of new contacts are 0. Otherwise fill the
+    rows of ``contact_z`` from z. ``edges``: number of edges of a friction cone.
     """
     progress = island.progress[0]
     nc = progress.nc

@@ -148,7 +148,7 @@ def fill_gaps(
 def hold_turns(
     world: PackedWorld, work: StepWork, island: IslandWork, rows: ContactSystem, control: StepControl
 ) -> None:
-    """Make contact rows shift single free bodies without rotating them.
+    """Replace Y of contact rows by J / mass for shifts of single free bodies, and by 0 for their rotations.
 
     A rolling body is slightly deep in every step. If each correction rotated it by its inertia, it would lean
     increasingly.
@@ -204,7 +204,10 @@ def second_direction(r: int) -> int:
 
 @kernel(inner=True)
 def borne(rows: ContactSystem, turns: FloatArray, f: FloatArray, c: int, r: int, other: int, s: FloatArray) -> None:
-    """Fill the two entries of a contact in s with h^2 fT, along the first direction and the other."""
+    """Fill the two entries of contact c in s with h^2 fT, along the first direction and direction ``other`` (or -1).
+
+    ``f`` are the forces [N F] of the step, r the number of directions.
+    """
     x, y = 0.0, 0.0
     for k in range(r):
         force = rows.h * rows.h * f[rows.nc + c * r + k]
@@ -235,9 +238,12 @@ def relax(
     diagonal: FloatArray,
     dq: FloatArray,
 ) -> None:
-    """Relax p (nc + nl,), s (2 nc,) and dq (nv,), which begins at 0; ``diagonal`` (3 nc + nl,) is scratch.
+    """Find the multipliers p (nc + nl,), s (2 nc,) and the displacement dq (nv,) by Gauss-Seidel sweeps.
 
-    ``f`` are the forces [N F] of the step. During the relaxation s includes the friction of the step.
+    dq must be 0 on entry. e and ``allowed`` are from `fill_gaps`; rows with infinite e take no part. ``turns`` (r, 2)
+    are the friction directions in two tangents, ``f`` the forces [N F] of the step. ``diagonal`` (3 nc + nl,) is
+    scratch. s is along the first direction and `second_direction`; during the sweeps it includes h^2 times the
+    friction of the step.
     """
     nc, nl = rows.nc, rows.nl
     r = rows.r[0] if nc > 0 else 0
@@ -321,7 +327,7 @@ def apply_projection(
     s: FloatArray,
     dq: FloatArray,
 ) -> None:
-    """Add dq to the displacement of the island's trees, and record p and s."""
+    """Set the displacement of the island's trees to dq, and record p and s; s as two tangential components."""
     i = control.island
     nc = rows.nc
     row0 = control.chunk_contacts
@@ -359,7 +365,10 @@ def project(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Compute the island's displacement if a row is too deep, and continue with the next island."""
+    """Compute and apply the island's displacement if a row is too deep; return NEXT_ISLAND with the next island set.
+
+    A displacement that would increase the largest depth is not applied. z, w, q and other buffers are overwritten.
+    """
     progress = island.progress[0]
     rows = posed_rows(island, joints, parameters.h)
     n = rows.nc + rows.nl

@@ -222,7 +222,10 @@ def verify_other_forces(
 
 @kernel(inline=True)
 def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepControl, parameters: Parameters) -> int:
-    """Return OK if the run is complete and NEED_SPACE if the chunk is; otherwise read the step's inputs from tables."""
+    """Return OK if the run is complete, and NEED_SPACE if the chunk is full; otherwise DETECT.
+
+    Before DETECT the step's tau and targets are read from the tables, if there are any.
+    """
     if control.step >= control.target_steps or parameters.time >= parameters.end:
         return OK
     if control.chunk_steps >= chunk.time.shape[0]:

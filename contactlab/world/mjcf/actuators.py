@@ -175,6 +175,7 @@ def is_taken_tendon(m: Any, t: int) -> bool:
 
 
 def _tendon(source: Source, t: int, stiffness: float, damping: float) -> Tendon:
+    """Return a tendon with a spring and damper, along sites or of scalar joints."""
     m, points, terms = source.m, list[Attached](), tendon_terms(source.m, t)
     if terms is None:
         for wrap in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
@@ -248,6 +249,10 @@ def _within_range(
 
 
 def _actuator(source: Source, a: int) -> MjcfActuator:
+    """Return actuator ``a`` with its law and ranges, as a drive if it is a servo of a scalar joint.
+
+    An unsupported or disabled actuator has no terms.
+    """
     import mujoco
 
     m = source.m

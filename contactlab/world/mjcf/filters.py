@@ -56,7 +56,11 @@ def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[di
 
 
 def _assign(m: Any, geoms: list[int], special: dict[frozenset[int], bool], known: Classes) -> dict[int, GeomClass]:
-    """Return the class of each geom; geoms of one class have the same partners."""
+    """Return the class of each geom, and add new classes to ``known`` with the next free bits.
+
+    A class is (contype, conaffinity, number). Geoms of one class touch the same geoms. The number is 0 unless the geom
+    is in a pair of ``special``; it distinguishes geoms with the same bits and other pairs.
+    """
     partners: dict[int, set[tuple[int, bool]]] = {}
     for pair, may in special.items():
         a, b = pair

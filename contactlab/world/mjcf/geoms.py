@@ -91,7 +91,10 @@ def configuration(source: Source, qpos: Any) -> FloatArray:
 
 
 def velocity(source: Source, qvel: Any) -> FloatArray:
-    """Return v of a qvel, in the file's order: velocities of free bodies rotate with the file's pose."""
+    """Return v (nv,) of a qvel, in the file's order.
+
+    Linear velocities of free bodies are rotated into the world by the file's pose; angular ones are in body axes.
+    """
     m, v = source.m, np.array(qvel, dtype=np.float64)
     for j in np.flatnonzero(np.asarray(m.jnt_type) == FREE):
         at = int(m.jnt_dofadr[j])
@@ -110,6 +113,7 @@ def _joint(m: Any, j: int) -> joints.Joint:
 
 
 def _inertia(m: Any, i: int) -> RigidInertia | None:
+    """Return the inertia of body i in body axes, None if it has neither mass nor moments."""
     mass, moments = float(m.body_mass[i]), np.array(m.body_inertia[i])
     if mass == 0.0 and not moments.any():
         return None

@@ -112,6 +112,7 @@ def _clipped(source: Source, s: int) -> Sensor | None:
 
 
 def _sensor(source: Source, s: int) -> Sensor | None:
+    """Return one sensor, not clipped, or None for an unsupported kind, reference frame or frame."""
     import mujoco
 
     m, number = source.m, int(source.m.sensor_objid[s])
@@ -242,7 +243,10 @@ def _special_actuators(given: Any) -> list[int]:
 
 
 def _acting_tendons(m: Any, bound: bool) -> list[int]:
-    """Return the tendons with unsupported passive forces; others are springs, or belong to actuators."""
+    """Return the numbers of the tendons with unsupported forces: armature, or a spring or damper that is not taken.
+
+    With ``bound`` also tendons with dry friction or a range; without it the file disables constraints.
+    """
     found = []
     for t in range(m.ntendon):
         fields = ("tendon_armature", *(("tendon_frictionloss", "tendon_limited") if bound else ()))
@@ -337,7 +341,7 @@ def add_compiled(
     keyframe: str | None = None,
     surroundings: bool = True,
 ) -> MjcfRobot:
-    """Add a compiled model to a builder.
+    """Add a compiled model to a builder, and return its robot: joints, actuators, keyframes, sensors and notes.
 
     ``classes`` has the bit of each class of geoms that the builder has; new classes are added. ``ignored`` are the
     names of attributes without effect, for the notes. ``surroundings`` adds also the geoms that are fixed to the world.
@@ -383,6 +387,7 @@ def warn_of(notes: tuple[str, ...]) -> None:
 
 
 def _keyframes(source: Source) -> dict[str, Keyframe]:
+    """Return the keyframes by name: q, v, controls, activations and time."""
     m, found = source.m, {}
     for k in range(m.nkey):
         q, v = configuration(source, m.key_qpos[k]), velocity(source, m.key_qvel[k])

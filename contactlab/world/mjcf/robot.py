@@ -81,7 +81,11 @@ class PassiveForces:
     tendons: tuple[Tendon, ...] = ()
 
     def tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
-        """Return the generalised forces (nv,) at a state of the world, or (B, nv) at B states."""
+        """Return the generalised forces (nv,) at a state of the world, or (B, nv) at B states.
+
+        They are gravity compensation, and springs and dampers of tendons; (nv,) zeros if the robot has none. Raise
+        `MjcfError` if the world does not have this robot at this q.
+        """
         if not (self.lifted or self.tendons):
             return np.zeros(world.nv)
         model, places = world.model, np.asarray(q, dtype=np.float64)

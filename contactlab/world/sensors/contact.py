@@ -64,7 +64,7 @@ class ContactForce:
     shapes: tuple[int, ...] = ()
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the mean force on the body (3,) [N], or (n, 3) of n steps; raise for unknown names."""
         force: FloatArray = self._pair(view).force_on(self.body)
         return force.reshape(*view.q.shape[:-1], 3)
 
@@ -107,7 +107,7 @@ class ContactWrench(ContactForce):
         finite_array(self.point, "point", (3,), SimulationConfigError)
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return mean moment and force (6,) [N m, N], or (n, 6) of n steps."""
         pair, (_, at) = self._pair(view), view.pose(self.body, Transform(p=self.point), before=True)
         wrench: FloatArray = pair.net_wrench(at=at, on=self.body)
         return wrench.reshape(*view.q.shape[:-1], 6)
@@ -140,7 +140,7 @@ class Touch:
         return pack_shapes([self.zone])
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the mean normal force in the zone (1,) [N], or (n, 1) of n steps."""
         known = view.contact_table(self.body)
         _check_shapes(view.world, self.body, known)
         table = known.between(self.body).table
@@ -183,7 +183,7 @@ class RangeFinder(OnBody):
         object.__setattr__(self, "directions", read_only(rays))
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the distances of the rays' hits (d,) [m], or (n, d) of n steps, none beyond ``reach``."""
         out = {self.body, *self.exclude} - {"world"}
         lead = view.q.shape[:-1]
         R, p = (part.reshape(-1, *part.shape[len(lead) :]) for part in view.pose(self.body, self.placement))

@@ -39,7 +39,7 @@ class FramePosition(OnBody):
     """Position of the frame's origin after the step, (3,) world axes [m]."""
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the position (3,) [m], or (n, 3) of n steps."""
         return view.pose(self.body, self.placement)[1]
 
 
@@ -48,7 +48,7 @@ class FrameOrientation(OnBody):
     """Unit quaternion (w, x, y, z) from the frame's axes to world axes after the step, w >= 0."""
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the quaternion (4,), or (n, 4) of n steps."""
         return quaternion.from_matrix(view.pose(self.body, self.placement)[0])
 
 
@@ -57,7 +57,7 @@ class LinearVelocity(OnBody):
     """Velocity of the frame's origin after the step, (3,) world axes [m/s]."""
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the velocity (3,) [m/s], or (n, 3) of n steps."""
         return view.velocity(self.body, self.placement.p)[..., 3:]
 
 
@@ -66,7 +66,7 @@ class AngularVelocity(OnBody):
     """Angular velocity of the body after the step, (3,) world axes [rad/s]."""
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the angular velocity (3,) [rad/s], or (n, 3) of n steps."""
         return view.velocity(self.body, self.placement.p)[..., :3]
 
 
@@ -75,7 +75,7 @@ class Velocimeter(OnBody):
     """Velocity of the frame's origin after the step, (3,) in the frame's axes [m/s]."""
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the velocity (3,) [m/s], or (n, 3) of n steps."""
         return turned_back(view.pose(self.body, self.placement)[0], view.velocity(self.body, self.placement.p)[..., 3:])
 
 
@@ -84,7 +84,7 @@ class Gyroscope(OnBody):
     """Angular velocity of the body after the step, (3,) in the frame's axes [rad/s]."""
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the angular velocity (3,) [rad/s], or (n, 3) of n steps."""
         return turned_back(view.pose(self.body, self.placement)[0], view.velocity(self.body, self.placement.p)[..., :3])
 
 
@@ -98,7 +98,7 @@ class Accelerometer(OnBody):
     """
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the specific force (3,) [m/s^2], or (n, 3) of n steps."""
         a = view.acceleration(self.body, self.placement.p)[..., 3:]
         return turned_back(view.pose(self.body, self.placement, before=True)[0], a - view.world.model.gravity)
 
@@ -185,7 +185,7 @@ class SubtreeCenterOfMass:
     body: str
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the centre of mass (3,) [m], or (n, 3) of n steps."""
         return _Subtree(view, self.body).center
 
 
@@ -194,7 +194,7 @@ class SubtreeVelocity(SubtreeCenterOfMass):
     """Velocity of the subtree's centre of mass after the step, (3,) world axes [m/s]."""
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the velocity of the centre of mass (3,) [m/s], or (n, 3) of n steps."""
         return _Subtree(view, self.body).velocity
 
 
@@ -206,7 +206,7 @@ class SubtreeAngularMomentum(SubtreeCenterOfMass):
     """
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the angular momentum (3,) [kg m^2/s], or (n, 3) of n steps."""
         tree = _Subtree(view, self.body)
         center, velocity = tree.center, tree.velocity
         total = np.zeros(center.shape)
@@ -232,7 +232,7 @@ class JointPosition:
     offset: float = 0.0
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the joint's entries of q plus the offset, or one row for each of n steps."""
         return view.q[..., view.world.model.joint_q(self.joint)] + self.offset
 
 
@@ -249,7 +249,7 @@ class JointVelocity:
     joint: str
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the joint's entries of v, or one row for each of n steps."""
         return np.array(view.v[..., view.world.model.joint_v(self.joint)])
 
 
@@ -263,7 +263,7 @@ class JointForce(OnBody):
     """
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the force (3,) [N], or (n, 3) of n steps."""
         return _transmitted(view, self)[..., 3:]
 
 
@@ -272,7 +272,7 @@ class JointTorque(OnBody):
     """Moment about the frame's origin that belongs to `JointForce`, (3,) in the frame's axes [N m]."""
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the moment (3,) [N m], or (n, 3) of n steps."""
         return _transmitted(view, self)[..., :3]
 
 

@@ -186,7 +186,7 @@ class Noisy:
         whole_number("seed", self.seed, 0)
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the other sensor's reading with noise, the same in the same state; raise if the time is unknown."""
         if view.time is None:
             raise SimulationConfigError("sensor", "has noise, which depends on the time: StepView(..., time=)")
         reading = self.sensor.measure(view)
@@ -200,7 +200,7 @@ class Noisy:
         return np.asarray(reading + self.std * noise.reshape(reading.shape))
 
     def _draw(self, state: bytes, size: int) -> FloatArray:
-        """Return normally distributed numbers that depend only on the state."""
+        """Return ``size`` normally distributed numbers, a function of the seed and the state's bytes."""
         digest = hashlib.blake2b(state, digest_size=16, key=str(self.seed).encode()[:64])
         key = int.from_bytes(digest.digest(), "little")
         return np.random.Generator(np.random.Philox(key=key)).standard_normal(size)
@@ -235,5 +235,5 @@ class Clipped:
             raise SimulationConfigError("low", f"must not exceed high, got {self.low} and {self.high}")
 
     def measure(self, view: StepView) -> FloatArray:
-        """Return the reading."""
+        """Return the other sensor's reading, clipped to the range."""
         return np.clip(self.sensor.measure(view), self.low, self.high)

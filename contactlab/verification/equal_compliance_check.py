@@ -40,7 +40,8 @@ SMALLER = tuple(10.0 ** (-np.arange(1, 37) / 8.0))
 BY_LEMKE = (1e-6, 1e-7, 1e-9), (1.0, 1e-1, 1e-2, 1e-3)
 RATIO = 4.0  # ratio of the two compliances of the extrapolation to 0
 NEAR = 1e-5  # distance that needs no closer check
-WITHIN_SIGHT = 1e-2  # distance up to which the results of compliances above the end count
+WITHIN_SIGHT = 1e-2  # distance up to which all results count; a larger one is measured at the end of the path, or down
+FAR = 1e-2  # to this part of it, where rounding does not show
 ROUNDING = 1e-10  # relative to the forces that would stop the motion: if all are smaller, they are rounding
 CLOSED = 1e-8  # rate of an unloaded contact, relative to the largest rate of a load, below which it may act
 WITHIN = 1e-9  # relative distance to a bound of a force at the bound
@@ -275,8 +276,8 @@ def _nearest(
 
     ``solve(eps, start)`` returns the forces with compliance eps, or None. The first of ``compliances`` is the end of
     the path; the others decrease. Forces that are not close to the recorded ones are also extrapolated to eps = 0. The
-    search ends at the first close forces. If all are far, larger compliances than the first do not count. Return None
-    if no forces are found.
+    search ends at the first close forces. If all are far, only compliances near the first one count. Return None if
+    no forces are found.
 
     Each search starts at the recorded forces, and then at the previous result: for a small compliance Newton's method
     may converge only from the forces of a larger one.
@@ -294,7 +295,7 @@ def _nearest(
             if other is not None:
                 off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
             nearest = off if nearest is None else min(off, nearest)
-            if eps <= compliances[0]:
+            if FAR * compliances[0] <= eps <= compliances[0]:
                 far = off if far is None else min(off, far)
             if nearest <= NEAR:
                 return nearest

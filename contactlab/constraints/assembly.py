@@ -92,10 +92,10 @@ def assemble_q(
 
     The conditions on q are:
 
-    * Loops: the position errors. If two or three rotation rows of a loop fix a direction or an orientation, the
+    - Loops: the position errors. If two or three rotation rows of a loop fix a direction or an orientation, the
       condition is the whole rotation, because the errors of the rows (sines) are also zero at 180 degrees.
-    * Contacts: their points keep their positions at q0 along the normals.
-    * Custom constraints: the assembly conditions, or else the position errors. Constraints below position level without
+    - Contacts: their points keep their positions at q0 along the normals.
+    - Custom constraints: the assembly conditions, or else the position errors. Constraints below position level without
       assembly conditions have none.
 
     Parameters

@@ -290,14 +290,14 @@ def load_mjcf(
 
     Supported are:
 
-    * bodies; free, ball, hinge and slide joints; inertias (given or from geoms);
-    * geoms that collide: plane, sphere, capsule, cylinder, box, height field, and hulls of ellipsoids and meshes;
-    * sliding friction, contype, conaffinity, excluded and explicit pairs, keyframes;
-    * ranges, damping, dry friction and springs of hinges and slides;
-    * actuators of joints and fixed tendons: position and velocity servos of joints are drives under their names, the
+    - bodies; free, ball, hinge and slide joints; inertias (given or from geoms);
+    - geoms that collide: plane, sphere, capsule, cylinder, box, height field, and hulls of ellipsoids and meshes;
+    - sliding friction, contype, conaffinity, excluded and explicit pairs, keyframes;
+    - ranges, damping, dry friction and springs of hinges and slides;
+    - actuators of joints and fixed tendons: position and velocity servos of joints are drives under their names, the
       others are forces (`MjcfRobot`);
-    * gravity compensation, springs and dampers of tendons, also as forces; sensors (`MjcfRobot.sensors`);
-    * connect and weld, of bodies or sites; joints that follow others or are locked.
+    - gravity compensation, springs and dampers of tendons, also as forces; sensors (`MjcfRobot.sensors`);
+    - connect and weld, of bodies or sites; joints that follow others or are locked.
 
     Pairs of bodies that may touch are the same as in MuJoCo. Stops and loops are rigid. q and v are MuJoCo's, except
     for angles and shifts, which are relative to the reference position. Other colliding geoms raise an error; other

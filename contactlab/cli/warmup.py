@@ -169,8 +169,8 @@ PARTS: dict[str, Callable[[], None]] = {
     "derivatives": _derivatives,
     "public": _compile_public_path,
 }
-#: Parts for a second process: most kernel versions of these worlds are not shared with others.
-BESIDE = ("joints", "robots")
+#: Parts for a second process, which together take as long as the others.
+BESIDE = ("joints", "public")
 
 
 def _refine(*stages: int) -> None:
@@ -210,7 +210,7 @@ Parts: ground, bodies on half-spaces only (the demo and the toss); bodies, with 
 with stops, dry friction, drives and loops, for bodies on the ground only; robots, the same with contacts between
 bodies; derivatives, of one step of each; public, the solution of one LCP and one step's problem by public functions,
 the energy ledger and poses. By default all parts except derivatives, which take as long as the others together. If
-there is a second core, a second process compiles joints and robots. Compiled kernels are cached on disk, once per
+there is a second core, a second process compiles joints and public. Compiled kernels are cached on disk, once per
 version and tier of processors, for the releases of numba named in the documentation of releases; with other releases
 every process compiles again.
 """

@@ -180,7 +180,7 @@ def test_models_that_cannot_be_stepped_are_refused():
         assert caught.value.field == field
     assert builder.build().model.names == before.model.names
     builder.add_shape("ball", Sphere(0.1), Material(0.5))
-    with pytest.raises(SimulationConfigError, match="'a2' does not"):
+    with pytest.raises(SimulationConfigError, match="'a2' is not"):
         dataclasses.replace(before, model=interleaved())
 
 

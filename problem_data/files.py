@@ -318,6 +318,10 @@ def _fill(file: Any, into: NDArray[np.uint8], name: str) -> None:
 
 
 def _array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Read the header of an .npy stream; return the shape, whether columns are stored first, the dtype and its length.
+
+    The length counts the bytes before the data. Raise `ValueError` for a version other than 1.0 and 2.0.
+    """
     version = np.lib.format.read_magic(stream)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in read:

@@ -125,7 +125,7 @@ class Regularized(SolverBase[LCP]):
         return replace(best, iterations=spent, detail=f"no answer under {len(shifts)} shifts", attempts=())
 
     def _verified(self, problem: LCP, claim: Claim, shift: float, tolerance: float) -> Claim | None:
-        """Return the claim if it solves the original problem, polished if necessary, or None."""
+        """Return the claim with a z that solves the original problem, polished if necessary, or None if it has none."""
         if shift == 0.0 and np.isfinite(claim.z).all() and measure(problem, claim.z)[0].solved(tolerance):
             return replace(claim, status=Status.SOLVED)
         if shift == 0.0 and claim.status not in (Status.SOLVED, Status.STALLED):
@@ -146,6 +146,7 @@ _OF_THE_PATH = (
 
 
 def _shifted(problem: LCP, shift: float) -> LCP:
+    """Return the problem with M + shift I in place of M, or the problem itself if the shift is zero."""
     if shift == 0.0:
         return problem
     if problem.sparse:
@@ -309,7 +310,7 @@ class BlockTriangular(SolverBase[Problem]):
         return Claim(z, Status.SOLVED, len(blocks), detail)
 
     def _solved(self, part: BoxLCP, request: SolveRequest, deadline: float) -> Vector | None:
-        """Return a verified solution of a block, solved as an `LCP` if it is one."""
+        """Return a verified solution of a block, or None; a block with bounds 0 and inf is solved as an `LCP`."""
         plain = not part.lo.any() and np.isposinf(part.hi).all()
         problem: Problem = LCP(part._M, part._q) if plain else part
         left = deadline - cpu_seconds()
@@ -320,7 +321,11 @@ class BlockTriangular(SolverBase[Problem]):
 
 
 def _fixed(M: Any, q: Vector, lo: Vector, hi: Vector) -> Vector:
-    """Return the bounds of unknowns whose w has one sign for all admissible values of the others; nan for the rest."""
+    """Return z (n,) of the unknowns that can be fixed at a bound before solving, nan for all others.
+
+    An unknown is fixed if its w = M z + q has one sign for all values of the others within their bounds, at ``lo`` if
+    w >= 0 and at ``hi`` if w <= 0. Fixed unknowns narrow the range of w in other rows, so this is repeated.
+    """
     z = np.where(lo == hi, lo, np.nan)
     positive, negative = M.maximum(0.0), M.minimum(0.0)
     while True:

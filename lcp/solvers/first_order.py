@@ -76,7 +76,10 @@ class BoxProblemArrays:
         return np.divide(1.0, self.diagonal, out=np.zeros(self.n), where=usable)
 
     def metric(self) -> Vector:
-        """Return 1 / M_ii rounded to powers of four; if M_ii <= 0, use max_j |M_ij| instead, or 1."""
+        """Return 1 / M_ii (n,), rounded to powers of four.
+
+        If M_ii <= 0, max_j |M_ij| replaces M_ii; a zero row has 1.
+        """
         size = np.where(self.diagonal > 0.0, self.diagonal, self.row_size)
         with np.errstate(divide="ignore"):
             power = np.floor(0.5 * np.log2(size))

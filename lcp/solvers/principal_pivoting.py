@@ -67,7 +67,7 @@ class PivotingState(PivotSearch):
         )  # fmt: skip
 
     def choose(self, start: Vector | None) -> None:
-        """Choose the basis of a start: unknowns between their bounds, and all unknowns without bounds."""
+        """Choose the basis for the next `build`: the z of the start between their bounds, and all without bounds."""
         self.best, self.least = np.clip(np.zeros(self.problem.n), self.lo, self.hi), np.inf
         self.warm = start is not None
         self.info[:], self.iterations = 0, 0
@@ -79,7 +79,7 @@ class PivotingState(PivotSearch):
             self.rest[:] = np.where((start >= self.hi) & np.isfinite(self.high), self.high, self.rest)
 
     def keep(self) -> None:
-        """Choose the present basis."""
+        """Choose the tableau's present basis for the next `build`; nonbasic z rest at their nearest bound, or 0."""
         self.wanted[:] = self.inside
         resting = self.inside == 0
         nearest = np.where(np.abs(self.y - self.high) < np.abs(self.y - self.low), self.high, self.low)

@@ -116,9 +116,10 @@ def center_of(problem: LCP | BoxLCP) -> Vector:
 
 
 def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
-    """Return the scaled convex QP of the problem without its fixed unknowns, or None if M is not positive semidefinite.
+    """Return the scaled convex QP of the problem, or None if M is not positive semidefinite.
 
-    If M is not symmetric, the rows M z + q have multipliers, as in `_monotone`.
+    Unknowns with lo = hi are left out. The variable is x = (z - center) / scale, with `center_of` the problem; use
+    `QuadraticProgram.recover` to return to z. If M is not symmetric, the program of `_monotone` is returned.
     """
     from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
 

@@ -218,7 +218,10 @@ def quotients(t: ExtendedTableau, c: int, k: int, slack: int, count: int) -> Non
 
 @kernel(inner=True)
 def keep_least(t: ExtendedTableau, count: int) -> int:
-    """Shorten ``rows[:count]`` to rows whose value can be the least; return their number."""
+    """Shorten ``rows[:count]`` to the rows whose ``values`` equal the least one within their errors.
+
+    Return the number of these rows.
+    """
     # The least value.
     values, values_low, errors = t.values[0], t.values[1], t.values[2]
     best = 0

@@ -73,7 +73,7 @@ def accept(t: FinalBasis, k: int, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def passes(t: FinalBasis, tolerance: float) -> bool:
-    """Set negative entries to zero; return True if z then meets the tolerance."""
+    """Set negative entries of z to zero; return True if z then solves the problem, see `meets`."""
     for i in range(t.z.shape[0]):
         if t.z[i] < 0.0:
             t.z[i] = 0.0
@@ -82,7 +82,11 @@ def passes(t: FinalBasis, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def meets(t: FinalBasis, tolerance: float) -> bool:
-    """Measure z on the original data; return True if it is a solution."""
+    """Fill w and the measures of z on the original data; return True if z is a solution.
+
+    If ``free_of_units``, the backward error decides, and it is stored in ``judged`` with z and w. Otherwise the
+    residual of a step decides, or rounding of q.
+    """
     # The rule of a step.
     if not t.free_of_units:
         balanced_residuals(t.M, t.q, t.z, t.w, t.work, t.measures)
@@ -134,7 +138,10 @@ def take_best(t: FinalBasis) -> None:
 
 @kernel(inner=True)
 def polish(t: FinalBasis, tolerance: float) -> bool:
-    """Measure z, then guess the active set as {i: z_i > w_i} in equilibrated units, and solve it; up to five times."""
+    """Return True if z solves; otherwise guess the active set {i: z_i > w_i}, and solve it, up to five times.
+
+    z and w are compared in equilibrated units. If no guess solves, return False; `keep_best` has seen every candidate.
+    """
     # z can pass unchanged.
     if meets(t, tolerance):
         return True

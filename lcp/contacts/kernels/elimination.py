@@ -39,7 +39,7 @@ def elimination_ints(nc: int, nt: int) -> int:
 
 @kernel(inner=True)
 def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
-    """Return views of its workspace."""
+    """Return the views of an `Elimination` in ``wi``, for nc cones and trees with the given first velocities."""
     nt = starts.shape[0] - 1
     pairs = view_2d(wi, 0, nc, 3)
     at = 3 * nc
@@ -75,7 +75,10 @@ def tree_at(starts: Ints, column: int) -> int:
 
 @kernel(inner=True)
 def order_elimination(trees: Elimination, spans: Ints) -> None:
-    """Find the order for contacts in the given ranges, without contacts in all columns, and place the panels."""
+    """Find the elimination order of the trees for contacts in the given column ranges, and place the panels.
+
+    Each contact must act on one or two trees.
+    """
     starts, order, fill, later, offset, pairs = (
         trees.starts,
         trees.order,

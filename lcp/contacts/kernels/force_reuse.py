@@ -81,7 +81,8 @@ def store_dv_deps(
 ) -> None:
     """Store y of `is_still_equal_compliance`: (v+ - v_eps) / eps, corrected for the forces in z0.
 
-    The factored matrix of the modes is 1 + h Y' J / eps, accurate enough for corrections.
+    Nothing is stored for exact cones, cones of moments or joint rows. The factored matrix of the modes is
+    1 + h Y' J / eps, accurate enough for corrections. The state's rates and forces are overwritten.
     """
     rows, y, contacts, x = case.rows, answer.dv_deps, search.contacts, search.trial_v
     nv = y.shape[0]
@@ -107,7 +108,10 @@ def store_dv_deps(
 
 @kernel(inner=True)
 def slides_along_edge(rows: ContactSystem, polygon: FrictionCone, c: int, eps: float, p: Floats, s: Floats) -> bool:
-    """Return True if contact c slides at rates s (3,) with its force p (3,) at a corner for any compliant motion."""
+    """Return True if contact c certainly slides with its force p (3,) at a corner of the polygon, at rates s (3,).
+
+    The slip must be much larger than the compliant motion at eps, and must have the same corner if it turns a little.
+    """
     bound = rows.mu[c] * p[0]
     if math.sqrt(s[1] * s[1] + s[2] * s[2]) <= FAST * eps * bound:
         return False

@@ -150,7 +150,10 @@ def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
 
 @kernel(inner=True)
 def project_to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
-    """Project x (3,) to the ray of a (3,), with the slope."""
+    """Fill p (3,) with the projection of x (3,) to the ray of a (3,), and add a a' / |a|^2 to D (3, 3).
+
+    If x points away from the ray, p and D are left as they are.
+    """
     square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
     share = (x[0] * a[0] + x[1] * a[1] + x[2] * a[2]) / square
     if share > 0.0:
@@ -245,10 +248,10 @@ def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: F
 def evaluate_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, step: float
 ) -> tuple[float, float]:
-    """Fill the forces and their derivatives at the rates s + step ds; return two measures of them.
+    """Fill the forces P(p0 - (s + step ds) / eps) of pressing contacts, and their slopes D; return two measures.
 
-    The first is the largest difference from the forces that belong to the velocities, times the diagonal response, a
-    speed. The second is minus the slope of the convex function along the step.
+    - The largest difference from the forces that belong to the velocities, times the diagonal response: a speed.
+    - Minus the slope of the convex function along the step.
     """
     contacts, x, a, b = search.contacts, memory.x[:3], memory.x[3:6], memory.x[6:9]
     off, slope = 0.0, 0.0
@@ -397,7 +400,7 @@ def least_forces(
 
 @kernel(inline=True)
 def presses(search: SolverState, c: int, speed: float) -> bool:
-    """Return True if the normal force of a contact in the state changes its rate by more than rounding."""
+    """Return True if the normal force of contact c in the state changes its rate by more than rounding of ``speed``."""
     return search.contacts.diagonal[c] * search.contacts.p[c, 0] > PRESSING * speed
 
 

@@ -115,7 +115,7 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
 
 @kernel(inline=True)
 def cone_view(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> FrictionCone:
-    """Return the view of the cones' edges, at the end of the workspace."""
+    """Return the cones' polygon or disc, with its edges filled at the end of ``wf``; see `make_friction_cone`."""
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
     return make_friction_cone(rows, exact, view_2d(wf, at, 2 * rows.nr + 1, 2), wf, wi)
 
@@ -165,7 +165,7 @@ def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) ->
 
 @kernel(inner=True)
 def reset_forces(search: SolverState) -> None:
-    """Start with zero forces of contacts, and with the previous ones of joint rows."""
+    """Set the contacts' forces to zero, their modes to UNKNOWN, and joint rows to their previous forces."""
     for c in range(search.contacts.mode.shape[0]):
         search.contacts.mode[c] = UNKNOWN
         for i in range(CONTACT_DIM):
@@ -306,7 +306,10 @@ def try_equal_compliance(
 def try_interior_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """Run INTERIOR_POINT on the rigid problem: Mehrotra in turn 0, the homotopy from other starts later."""
+    """Run INTERIOR_POINT on the rigid problem: Mehrotra in turn 0, the homotopy from other starts later.
+
+    Then polish the forces in rounds; after each round they are tested in ``answer.z``. Return the systems factored.
+    """
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)[saved_step_float_size(ncone, nj) :]

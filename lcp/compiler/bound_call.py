@@ -18,6 +18,11 @@ __all__ = ["BoundCall", "supports_bound_calls", "call_address", "unpack_argument
 
 
 def _intrinsics() -> tuple[Any, Any]:
+    """Return the numba intrinsics ``unpack_arguments(buffer, type)`` and ``call_address(code, buffer)``.
+
+    The first reads a tuple of the type from words in the buffer. The second calls the entry at an address with the
+    address of a buffer. Without support of bound calls both are plain Python functions.
+    """
     from numba.core import types
     from numba.extending import intrinsic, register_jitable
 

@@ -120,6 +120,10 @@ def is_pd_matrix(M: Any, *, max_n: int = 64) -> ClassVerdict:
 
 
 def _decide(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
+    """Decide positive (semi)definiteness: by a Cholesky factorisation, an eigenvector, or elimination in integers.
+
+    Elimination needs n <= ``max_n``; for larger n a matrix that is singular to rounding has the verdict None.
+    """
     name, n = _NAMES[strict], matrix.shape[0]
     d = congruence(matrix)
     scaled = matrix * d * d[:, None]

@@ -90,6 +90,10 @@ class Regularized(SolverBase[LCP]):
         object.__setattr__(self, "exponents", exponents)
 
     def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
+        """Solve with M + shift I for one shift after another until a z solves the original problem, or time is over.
+
+        If none does, the claim is the one of least natural residual on the original problem.
+        """
         size = float(abs(problem._M).max()) if problem.n else 0.0
         scale = size if size > 0.0 else 1.0
         shifts = [0.0] if self.plain_first else []
@@ -181,6 +185,7 @@ class Refined(SolverBase[Problem]):
         check_solver("Refined.inner", self.inner)
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        """Return the claim of the inner solver, with its z refined on the active set if the refined z is a solution."""
         claim = call_any_solver(problem, self.inner, request)
         better = refine(problem, claim.z, request.tolerance, self.rounds)
         if better is None or better is claim.z:
@@ -220,6 +225,10 @@ class Fallback(SolverBase[Problem]):
         check_positive(self, "time_limit")
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        """Call the solvers in order until a verified solution, a verified proof that there is none, or the time limit.
+
+        Otherwise the claim is the one of the first solver that was suitable. ``attempts`` lists all solvers tried.
+        """
         deadline = cpu_seconds() + self.time_limit
         attempts: list[Attempt] = []
         spent = 0
@@ -275,6 +284,10 @@ class BlockTriangular(SolverBase[Problem]):
         check_solver("BlockTriangular.inner", self.inner)
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        """Solve the strongly connected blocks one after the other, each with the solutions of the blocks before.
+
+        The claim is UNSUITABLE if there is one block only, and STALLED if a block has no verified solution.
+        """
         from scipy import sparse
 
         deadline = cpu_seconds() + self.time_limit

@@ -308,6 +308,7 @@ class APGD(IterativeMethod):
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration | Claim:
+        """Return the iteration with a bound on the curvature of M, or the claim UNSUITABLE if M is not symmetric."""
         if not is_symmetric(rows):
             detail = "M is not symmetric: z . M z / 2 + q . z has other stationary points than the solutions"
             return Claim(rows.clipped(np.zeros(rows.n)), Status.UNSUITABLE, 0, detail)

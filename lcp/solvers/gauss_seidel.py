@@ -62,6 +62,7 @@ class ProjectedGaussSeidel(IterativeMethod):
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration:
+        """Return the iteration by sweeps; without a given relaxation and with symmetric M the factor is tuned."""
         from lcp.kernels import first_order as k
 
         symmetric_sweep = self.sweep == "symmetric"

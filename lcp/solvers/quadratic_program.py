@@ -217,6 +217,11 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
         """Return the result of the QP code."""
 
     def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
+        """Solve the QP of a monotone problem by the code, and refine its z on the active set.
+
+        If this does not solve the problem, look for a proof that it is infeasible. The claim is UNSUITABLE if M is not
+        positive semidefinite or the code is not installed.
+        """
         z, tolerance = center_of(problem), request.tolerance
         if self.package is not None and not _installed(self.package):
             detail = f"{self.package} is not installed: pip install '.[peers]'"
@@ -249,6 +254,7 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
 
 
 def _installed(package: str) -> bool:
+    """Return True if the package can be imported."""
     try:
         importlib.import_module(package)
     except ImportError:

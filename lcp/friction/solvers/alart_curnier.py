@@ -82,6 +82,11 @@ class AlartCurnier:
         return self._modes(rows, u)[0]
 
     def _modes(self, rows: Vector, u: Vector) -> tuple[Vector, Any, Any, Vector, Vector, Vector]:
+        """Return F (nc, 3) of the forces ``rows`` at velocities u, and the contacts' modes.
+
+        These are the masks of active and of sticking contacts, the tangential points y (nc, 2) before the projection,
+        their lengths, and the friction bounds over these lengths.
+        """
         z = rows[:, 0] - self.normal_step * u[:, 0]
         active = z > 0.0
         radius = self.mu * np.maximum(z, 0.0)
@@ -249,6 +254,7 @@ class SemismoothNewton(FrictionSolverBase):
     time_limit: float = positive_option(120.0)
 
     def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
+        """Run Newton's method on the equations, or proximal points with Newton's method if ``alpha`` is positive."""
         z0, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
         equations = AlartCurnier(problem, monitor.units.W, monitor.units.q)
@@ -266,6 +272,10 @@ class SemismoothNewton(FrictionSolverBase):
         return monitor.claim(run.iterations)
 
     def _proximal_points(self, equations: AlartCurnier, monitor: IterateMonitor, rows: Vector) -> FrictionClaim:
+        """Solve problems with W + alpha I about the last forces by Newton's method, with alpha decreasing after success.
+
+        If Newton's method fails, Gauss-Seidel sweeps give another start. If it fails again, alpha increases tenfold.
+        """
         problem, units = monitor.problem, monitor.units
         sweeps: GaussSeidelSweeps | None = None
         alpha, spent, rounds = self.alpha, 0, 0

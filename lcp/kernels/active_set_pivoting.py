@@ -117,7 +117,7 @@ def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
 
 @kernel(inner=True)
 def basic_values(t: ActiveSet, tolerance: float) -> float:
-    """Compute the active z and all w; return the size that counts as zero of z, and fill ``floor`` with that of w."""
+    """Compute the active z (``za``) and all w, and fill ``floor``; return the threshold of z. See `thresholds`."""
     block_solve(t, t.q, t.za)
     evaluate(t)
     return thresholds(t, t.za, tolerance)

@@ -67,7 +67,10 @@ def final_basis(
 
 @kernel(inner=True)
 def accept(t: FinalBasis, k: int, tolerance: float) -> bool:
-    """Solve the basis ``active[:k]`` from the original data; return True if it passes."""
+    """Fill z with the solution of the basis ``active[:k]``; return False if it is singular or z does not pass.
+
+    See `passes`.
+    """
     return solve_active(t.M, t.q, t.row, t.column, t.active, k, t.A, t.perm, t.work, t.z) and passes(t, tolerance)
 
 
@@ -113,7 +116,7 @@ def meets(t: FinalBasis, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def forget_best(t: FinalBasis) -> None:
-    """Remove the candidate."""
+    """Forget the best candidate (it becomes 0) and the last backward error."""
     t.best_scaled[0] = np.inf
     t.judged[0] = np.nan
     for i in range(t.z.shape[0]):
@@ -122,7 +125,7 @@ def forget_best(t: FinalBasis) -> None:
 
 @kernel(inner=True)
 def keep_best(t: FinalBasis) -> None:
-    """Store the candidate with the smallest scaled residual."""
+    """Store z as the best candidate if its measured scaled residual is smaller than the stored one."""
     if t.measures[SCALED] < t.best_scaled[0]:
         t.best_scaled[0] = t.measures[SCALED]
         for i in range(t.z.shape[0]):
@@ -131,7 +134,7 @@ def keep_best(t: FinalBasis) -> None:
 
 @kernel(inner=True)
 def take_best(t: FinalBasis) -> None:
-    """Return to that candidate."""
+    """Set z to the best candidate that `keep_best` has stored."""
     for i in range(t.z.shape[0]):
         t.z[i] = t.best_z[i]
 

@@ -314,9 +314,11 @@ def solve_mehrotra(
     unit: float,
     most_short: int,
 ) -> tuple[int, float, bool]:
-    """Run Mehrotra's predictor-corrector from the point in memory until ``most_short`` steps were short.
+    """Run Mehrotra's predictor-corrector method from the point in memory, with contacts of compliance eps.
 
-    Returns the systems solved, the least misfit, and whether the method converged.
+    It ends when it has converged, or when ``most_short`` steps were short or a limit is reached. ``unit`` is the result
+    of `fill_start`. ``near`` gets the forces of the least natural residual. Returns the systems solved, this residual,
+    and whether the method converged.
     """
     n = x.z.shape[0]
     pairs = 0
@@ -417,9 +419,10 @@ def duality_measure(x: PairState, s: float, pairs: int) -> float:
 def polish(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, near: ProximalState, least: float, most: int
 ) -> tuple[int, float]:
-    """Improve the stored forces towards the rigid problem; return systems, and the residual of the forces then stored.
+    """Improve the forces stored in ``near``, of residual ``least``, towards the rigid problem.
 
-    First by proximal Newton in at most ``most`` systems, then by proximal points in the modes of the forces.
+    Make at most ``most`` systems of proximal Newton steps, then proximal points in the modes of the forces. The state
+    and ``near`` then have the forces of least residual. Return the number of systems, and this residual.
     """
     restore_forces(search, near.best, near.joined[1])
     systems = 0

@@ -47,10 +47,12 @@ def update_modes(
 ) -> tuple[int, bool, float]:
     """Choose each mode from the force that would cancel the rate of its row alone.
 
-    Returns how many modes changed, whether any mode or the corner of a disc changed, and the residual. Contacts have
-    the compliance eps, 0 if all is rigid; a force also responds with a ``share`` of its diagonal response. Forces are
-    projected to new modes. The residual is the largest speed by which a row violates its law; for a polygon and eps > 0
-    it is the missing compliant speed.
+    - eps is the compliance of contacts, 0 if all is rigid.
+    - ``share`` is a factor of the diagonal response: a force responds to its rate with share * response + eps.
+
+    Forces are projected to new modes. Returns how many modes changed, whether any mode or the corner of a disc changed,
+    and the residual. The residual is the largest speed by which a row violates its law; for a polygon and eps > 0 it is
+    eps times the error of the force.
     """
     contacts, joined = search.contacts, search.joined
     soft_misfit = eps > 0.0 and not polygon.exact

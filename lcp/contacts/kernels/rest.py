@@ -165,7 +165,10 @@ def project_to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
 
 @kernel(inner=True)
 def project_to_circular_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floats) -> None:
-    """Project x (3,), which is outside the circular cone, to it; a (3,) is scratch."""
+    """Fill p (3,) with the projection to the circular cone of an x (3,) outside it, and add dp / dx to D (3, 3).
+
+    In the polar cone, where the projection is 0, p and D are left as they are. a (3,) is scratch.
+    """
     size = math.sqrt(x[1] * x[1] + x[2] * x[2])
     if mu * size <= -x[0]:
         return
@@ -183,7 +186,11 @@ def project_to_circular_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floa
 def project_to_pyramid(
     polygon: FrictionCone, mu: float, j: int, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats
 ) -> None:
-    """Project x (3,), enclosed by edges j and j + 1 outside the pyramid, to its side or edge; a, b (3,) are scratch."""
+    """Fill p (3,) with the projection to the pyramid of an x (3,) outside it, and add dp / dx to D (3, 3).
+
+    The edges j and j + 1 enclose the tangential part of x. In the polar cone, p and D are left as they are. a and b
+    (3,) are scratch.
+    """
     a[0], a[1], a[2] = (
         1.0,
         mu * polygon.edge_directions[j, 0],

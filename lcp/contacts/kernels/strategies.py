@@ -272,7 +272,7 @@ def system_budget(rows: ContactSystem, search: SolverState, work: float) -> int:
 def try_equal_compliance(
     case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> ContinuationResult:
-    """Run INTERIOR_POINT at a small compliance, then ACTIVE_SET from the modes it shows."""
+    """Run INTERIOR_POINT at a small compliance, then ACTIVE_SET from the modes of its forces, to the path's end."""
     rows = case.rows
     end = final_compliance(rows, search)
     eps = START_COMPLIANCE_FACTOR * end
@@ -341,7 +341,10 @@ def try_interior_point(
 def try_proximal_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """Run PROXIMAL_POINT from the best forces so far; return the systems."""
+    """Run PROXIMAL_POINT from the best forces so far, and polish; return the number of systems solved.
+
+    The state has the new forces. ``turn`` selects the compliance of the points.
+    """
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)

@@ -274,7 +274,7 @@ class SemismoothNewton(FrictionSolverBase):
     def _proximal_points(self, equations: AlartCurnier, monitor: IterateMonitor, rows: Vector) -> FrictionClaim:
         """Solve problems with W + alpha I about the last forces by Newton's method, with alpha decreasing after success.
 
-        If Newton's method fails, Gauss-Seidel sweeps give another start. If it fails again, alpha increases tenfold.
+        If Newton's method fails, Gauss-Seidel sweeps give another start. If it fails again, alpha grows tenfold.
         """
         problem, units = monitor.problem, monitor.units
         sweeps: GaussSeidelSweeps | None = None

@@ -108,7 +108,12 @@ class Cascade(SolverBase[Problem]):
 
 
 def classify_structure(problem: Problem) -> str:
-    """Return the structure of the data: "game", "plain", "resting" (", thin"), "boxed", "sparse ..." or "huge ..."."""
+    """Return the structure of the data, a key of `_solvers`.
+
+    - Dense: "game" (bimatrix game), "boxed" or "boxed regular" (M_ii > 0), "resting" (few q_i < 0) or "plain".
+      The last two get ", thin" if a large M has few nonzero entries.
+    - Sparse: "sparse regular" or "sparse irregular" with ", boxed" for bounds, after "huge " if a dense M is too large.
+    """
     if isinstance(problem, MLCP):
         return "plain"
     n = problem.n

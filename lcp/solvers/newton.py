@@ -136,7 +136,7 @@ class SolveMonitor(SolveState):
         return self.deadline - cpu_seconds()
 
     def limit(self, detail: str = "") -> Claim:
-        """Return the claim after a limit."""
+        """Return the claim ITERATION_LIMIT, or SOLVED if a candidate solves; the detail names the limit reached."""
         which = "iteration limit" if self.iterations >= self.max_iterations else "time limit"
         return self.claim(Status.ITERATION_LIMIT, f"{which}; {detail}" if detail else which)
 

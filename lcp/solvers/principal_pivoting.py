@@ -207,7 +207,10 @@ class CottleDantzig(PrincipalPivoting):
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.WARM_START | Traits.BOXED
 
     def _from(self, run: PivotingState, start: Vector | None) -> Claim:
-        """Pivot as the other methods, polish a final basis of an `LCP`, and begin again without the start."""
+        """Pivot as the other methods; if this fails, refine the best z of an `LCP`, then begin again without a start.
+
+        Only if a start was given is there a second attempt.
+        """
         claim = super()._from(run, start)
         if claim.status in (Status.SOLVED, Status.INFEASIBLE) or run.timed_out():
             return claim

@@ -272,7 +272,7 @@ class SemismoothNewton(FrictionSolverBase):
         return monitor.claim(run.iterations)
 
     def _proximal_points(self, equations: AlartCurnier, monitor: IterateMonitor, rows: Vector) -> FrictionClaim:
-        """Solve problems with W + alpha I about the last forces by Newton's method, with alpha decreasing after success.
+        """Solve problems with W + alpha I about the last forces by Newton's method; alpha decreases after success.
 
         If Newton's method fails, Gauss-Seidel sweeps give another start. If it fails again, alpha grows tenfold.
         """

@@ -99,7 +99,10 @@ def _add_words(value: Any, words: list[int]) -> None:
 
 
 def _remembered(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
-    """Return the words of a value as an array; they can be known already."""
+    """Return the words of a value as an int64 array, from ``known`` if they are there; otherwise store them there.
+
+    ``known`` has the identity of each value as key.
+    """
     if id(value) not in known:
         words: list[int] = []
         _add_words(value, words)

@@ -248,7 +248,10 @@ def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
 
 @kernel(inner=True, long_loops=True)
 def products(left: Floats, column: int, right: Floats, first: int, total: Floats) -> None:
-    """Fill total with a column of one panel times the columns of the other one from ``first`` on."""
+    """Fill ``total`` with the products of column ``column`` of ``left`` and the columns of ``right`` from ``first`` on.
+
+    total_j = sum_p left[p, column] right[p, first + j], for panels of the same rows.
+    """
     n = left.shape[0]
     size = total.shape[0]
     done = 0
@@ -272,9 +275,10 @@ def products(left: Floats, column: int, right: Floats, first: int, total: Floats
 
 @kernel(inner=True)
 def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
-    """Find the runs of columns of trees later[x:end] in the panels of the first of them; return their number.
+    """Find which columns of the trees ``later[x:end]`` are adjacent in the panels of the first of them.
 
-    A run has its start among the columns of these trees, and in the panel; the next run ends it.
+    Fill ``trees.runs`` with a row (start among the columns of these trees, start in the panel) for each run of adjacent
+    columns, and one row after the last that ends it. Return the number of runs. ``width`` is the end of the columns.
     """
     later, offset, runs = trees.later, trees.offset, trees.runs
     own = later[x]
@@ -297,7 +301,7 @@ def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
 
 @kernel(inner=True, long_loops=True)
 def subtract_runs(runs: Ints, count: int, skip: int, total: Floats, row: Floats) -> None:
-    """Subtract the runs of a sum from a row of a panel; both lack the first ``skip`` columns."""
+    """Subtract ``total`` from a row of a panel, run by run (`find_runs`); both lack the first ``skip`` columns."""
     for i in range(count):
         begin = max(runs[i, 0] - skip, 0)
         source = total[begin : runs[i + 1, 0] - skip]

@@ -210,7 +210,10 @@ def refine_in_one_step(
 
 @kernel(inner=True)
 def separates_freely(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
-    """Return True if no rate approaches by more than rounding, so that no contact presses."""
+    """Return True if no normal or limit approaches by more than rounding at zero force, so that all forces are zero.
+
+    ``q`` and ``loads`` come from `fill_rhs_and_scales`. With boxed rows the answer is False.
+    """
     if rows.lo.shape[0] > 0:
         return False
     rounding_errors = loads[count_rows(rows) :]

@@ -67,7 +67,7 @@ def state_int_size(ncone: int, m: int, nt: int) -> int:
 
 @kernel(inline=True)
 def state_diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Return the view of the rows' Delassus diagonal."""
+    """Return the view in ``wf`` of the responses (nc + nr,) of the rows [N; F] to their own forces."""
     nv = rows.v_free.shape[0]
     at = nv * nv + 5 * nv + 15 * rows.r.shape[0]
     return wf[at : at + rows.nc + rows.nr]

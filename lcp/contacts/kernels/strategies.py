@@ -130,7 +130,7 @@ def row_scales_view(rows: ContactSystem, wf: Floats) -> Floats:
 
 @kernel(inline=True)
 def diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Return the view of J_i Y_i of the rows."""
+    """Return the view in ``wf`` of the Delassus diagonal J_i Y_i of all rows, eliminated rows G not counted."""
     m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m
     return wf[at : at + m]
@@ -158,7 +158,7 @@ def count_variables(rows: ContactSystem) -> int:
 
 @kernel(inline=True)
 def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) -> Floats:
-    """Return the workspace after the solver state."""
+    """Return the part of ``wf`` after the solver state, the memory of the methods."""
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     return wf[state_float_size(ncone, rows.nc + rows.nr, nj, rows.v_free.shape[0]) :]
 

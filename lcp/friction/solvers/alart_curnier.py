@@ -121,7 +121,10 @@ class AlartCurnier:
         return None if d is None or not np.isfinite(d).all() else (F, d)
 
     def _solve(self, P: Vector, Q: Vector, F: Vector, extra: float) -> Vector | None:
-        """Solve (P + Q (W + shift)) d = -F."""
+        """Return d (nc, 3) with (P + Q (W + (shift + extra) I)) d = -F, or None if this matrix is singular.
+
+        P and Q (nc, 3, 3) are block diagonal. Rows with Q = 0 give d = -F without a solve.
+        """
         from scipy import sparse
 
         m = self.m

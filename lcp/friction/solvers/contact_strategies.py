@@ -150,7 +150,7 @@ class ContactSystemArrays:
         )
 
     def forces(self, z: Vector) -> Vector:
-        """Return the forces (nc, 3) of such variables."""
+        """Return the forces (nc, 3) of variables z in the order of `variables`; absent components are 0."""
         nc, nr = self.system.nc, self.system.nr
         rows = np.zeros((nc, 3))
         rows[:, 0] = z[:nc]

@@ -100,7 +100,7 @@ def enter_wanted(
     T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, column: Floats, pivot_row: Floats, wanted: Ints,
     start: int, most: int,
 ) -> int:  # fmt: skip
-    """Make variables basic that are marked in ``wanted`` (2 n + 1,), from column ``start`` on, at most this many.
+    """Make at most ``most`` variables basic that are marked in ``wanted`` (2 n + 1,), from column ``start`` on.
 
     Returns the column at which to continue, n + 1 if all are basic, -1 if the basis is singular.
     """

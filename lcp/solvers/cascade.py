@@ -108,7 +108,7 @@ class Cascade(SolverBase[Problem]):
 
 
 def classify_structure(problem: Problem) -> str:
-    """Return the structure of the data, a key of `_solvers`.
+    """Return the structure of the data, from which `_solvers` chooses the sequence; a mixed problem is "plain".
 
     - Dense: "game" (bimatrix game), "boxed" or "boxed regular" (M_ii > 0), "resting" (few q_i < 0) or "plain".
       The last two get ", thin" if a large M has few nonzero entries.

@@ -93,9 +93,9 @@ class PivotingState(PivotSearch):
         self.size[:] = np.maximum(np.abs(self.b), np.abs(self.x))
 
     def solution(self) -> Claim | None:
-        """Return the claim of the present basis, from the original data, if it solves the original problem.
+        """Solve the present basis from the original data; return the claim if its z solves the problem, otherwise None.
 
-        Otherwise keep its z if it is the best.
+        ``best`` gets z if its backward error is the least so far.
         """
         z = np.empty(self.problem.n)
         self.kernels.resolve(self.tableau, self.lo, self.hi, self.active, self.perm, self.A, self.load, self.work, z)

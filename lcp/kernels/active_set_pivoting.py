@@ -400,7 +400,7 @@ def refine_and_test(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
     """Refine z once with the residual of the original rows; return True if it is a solution.
 
     Negative values are set to zero; z is in ``end.z``. ``strict`` is the tolerance of the scaled residual. First z is
-    tested with the columns of M that have been read. They give a lower bound of the units of this residual, so a z
+    tested with the columns of M that have been read. They give a lower bound of the units of this residual. So a z
     that passes would pass with all of M, and the other columns are not read.
     """
     # One step of refinement, in the values of the active set.

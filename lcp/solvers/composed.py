@@ -336,8 +336,8 @@ class BlockTriangular(SolverBase[Problem]):
 def _fixed(M: Any, q: Vector, lo: Vector, hi: Vector) -> Vector:
     """Return z (n,) of the unknowns that can be fixed at a bound before solving, nan for all others.
 
-    An unknown is fixed if its w = M z + q has one sign for all values of the others within their bounds, at ``lo`` if
-    w >= 0 and at ``hi`` if w <= 0. Fixed unknowns narrow the range of w in other rows, so this is repeated.
+    An unknown is fixed if its w = M z + q has one sign for all values of the others within their bounds. It is fixed at
+    ``lo`` if w >= 0 and at ``hi`` if w <= 0. Fixed unknowns narrow the range of w in other rows, so this is repeated.
     """
     z = np.where(lo == hi, lo, np.nan)
     positive, negative = M.maximum(0.0), M.minimum(0.0)

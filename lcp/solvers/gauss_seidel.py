@@ -251,7 +251,7 @@ class _Directions:
         self.done, self.phase_end = 0, 0
 
     def advance(self, z: Vector, count: int) -> None:
-        """Make ``count`` iterations on z, in place; a new phase begins when the present one has its length."""
+        """Make ``count`` iterations on z, in place; with a symmetric M the first can begin a new phase."""
         if self.symmetric and self.done >= self.phase_end:
             self._begin(z)
             count -= 1

@@ -96,9 +96,8 @@ def joint_row_force(joined: JointRowState, i: int) -> None:
 def law_violation(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> tuple[float, float]:
     """Return the largest error |p - P(-s / eps)| of the contacts' forces, and the largest normal force.
 
-    P is the projection to the cone, for any mode. A residual as a fraction of the speeds is not enough: with redundant
-    rows, rates that are off by a thousandth of the compliant ones leave forces that are off by a thousandth of the
-    largest.
+    P is the projection to the cone, for any mode. A residual as a fraction of the speeds is not enough. With redundant
+    rows an error of the rates, as a fraction of the compliant ones, is the same fraction of the largest force.
     """
     contacts, law = search.contacts, search.scratch3_a
     largest = 0.0

@@ -259,8 +259,8 @@ def fill_boxed_rhs(
 def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats, z: Floats, w: Floats) -> None:
     """Fill the rates and w of the boxed rows, for the forces f of all rows and their v+.
 
-    ``rates`` are J v+ + k, without softness. ``z`` has the variables from which f was recovered; y of rows with two
-    finite bounds is set to the negative rate if the force is at its upper bound, otherwise to 0.
+    ``rates`` are J v+ + k, without softness. ``z`` has the variables from which f was recovered. Only y of rows with
+    two finite bounds is set in z: to the negative rate if the force is at its upper bound, otherwise to 0.
     """
     lo = rows.lo
     hi = rows.hi

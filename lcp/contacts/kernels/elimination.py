@@ -277,8 +277,8 @@ def products(left: Floats, column: int, right: Floats, first: int, total: Floats
 def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
     """Find which columns of the trees ``later[x:end]`` are adjacent in the panels of the first of them.
 
-    Fill ``trees.runs`` with a row (start among the columns of these trees, start in the panel) for each run of adjacent
-    columns, and one row after the last that ends it. Return the number of runs. ``width`` is the end of the columns.
+    Each run of adjacent columns gets a row of ``trees.runs``: its start among the columns of these trees, and its start
+    in the panel. One more row ends the last run. Return the number of runs. ``width`` is the end of the columns.
     """
     later, offset, runs = trees.later, trees.offset, trees.runs
     own = later[x]

@@ -64,7 +64,7 @@ DV_DEPS_ITERATIONS: Final = 2
 
 @kernel(inner=True)
 def with_delassus_diagonal(case: IslandProblem, diagonal: Floats) -> IslandProblem:
-    """Return the problem with the diagonal J_i Y_i of its rows in ``diagonal``."""
+    """Fill ``diagonal`` (m,) with J_i Y_i of the rows, and return the problem with it as ``rows.diagonal``."""
     r = case.rows
     for i in range(diagonal.shape[0]):
         diagonal[i] = dot_of_row(r, i, r.J[i], r.Y[i])
@@ -129,7 +129,10 @@ def slides_along_edge(rows: ContactSystem, polygon: FrictionCone, c: int, eps: f
 def is_still_equal_compliance(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState
 ) -> bool:
-    """Return True if forces of z0 that solve the problem, of contacts only, are certainly the selected ones.
+    """Return True if the forces of z0, which solve the problem, are certainly its equal-compliance forces.
+
+    This is judged from y = ``answer.dv_deps`` (`store_dv_deps`) without a solve. Return False with joint rows, exact
+    cones, cones of moments or softness, and if in doubt.
 
     The caller counts one system for it, so that records do not depend on where a run was resumed.
     """

@@ -51,8 +51,8 @@ def update_modes(
     - ``share`` is a factor of the diagonal response: a force responds to its rate with share * response + eps.
 
     Forces are projected to new modes. Returns how many modes changed, whether any mode or the corner of a disc changed,
-    and the residual. The residual is the largest speed by which a row violates its law; for a polygon and eps > 0 it is
-    eps times the error of the force.
+    and the residual. The residual is the largest speed by which a row violates its law. For a polygon and eps > 0 it is
+    eps times the largest error of a force.
     """
     contacts, joined = search.contacts, search.joined
     soft_misfit = eps > 0.0 and not polygon.exact

@@ -271,6 +271,7 @@ def _escaped(name: str) -> str:
 
 
 def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
+    """Write a file by ``fill`` under a temporary name, and rename it to ``path``: readers never find a part of it."""
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
         with partial.open("xb") as file:
@@ -289,6 +290,10 @@ def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
 
 
 def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+    """Return where and how an array of an .npz file is stored, from its headers.
+
+    Raise an error for a member that is not a plain numpy array, or whose size contradicts its header.
+    """
     if not info.filename.endswith(".npy"):
         raise _ArrayError(info.filename, "is a foreign member: an .npz file holds .npy arrays only")
     if info.compress_type not in _COMPRESSIONS:
@@ -309,6 +314,7 @@ def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) ->
 
 
 def _fill(file: Any, into: NDArray[np.uint8], name: str) -> None:
+    """Read the stream until ``into`` is full; raise `_ArrayError` of the array ``name`` if it ends before."""
     done = 0
     while done < into.size:
         got = file.readinto(into[done:].data)
@@ -318,6 +324,10 @@ def _fill(file: Any, into: NDArray[np.uint8], name: str) -> None:
 
 
 def _array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Read the header of an .npy stream; return the shape, whether columns are stored first, the dtype and its length.
+
+    The length counts the bytes before the data. Raise `ValueError` for a version other than 1.0 and 2.0.
+    """
     version = np.lib.format.read_magic(stream)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in read:

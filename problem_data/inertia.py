@@ -148,6 +148,7 @@ def check_symmetric_with_positive_diagonal(field: str, matrix: FloatArray, toler
 
 
 def _definiteness_fault(scaled: FloatArray, scale: FloatArray) -> str:
+    """Return the text of an error: the smallest eigenvalue of M, ``scaled`` to unit diagonal, and its velocity."""
     values, vectors = np.linalg.eigh(scaled)
     direction = vectors[:, 0] / scale
     i = int(np.argmax(np.abs(vectors[:, 0])))
@@ -161,6 +162,7 @@ def _definiteness_fault(scaled: FloatArray, scale: FloatArray) -> str:
 
 
 def _right_hand_side(B: ArrayLike, nv: int) -> FloatArray:
+    """Return B as float64, (nv,) or (nv, m); raise `ProblemDataError` for another shape."""
     right = np.asarray(B, dtype=np.float64)
     if right.ndim not in (1, 2) or right.shape[0] != nv:
         raise ProblemDataError("solve_inertia", f"applied to shape {right.shape}, wanted ({nv},) or ({nv}, m)")
@@ -168,6 +170,7 @@ def _right_hand_side(B: ArrayLike, nv: int) -> FloatArray:
 
 
 def _wrap(solve: InertiaSolve, nv: int) -> SolveInertia:
+    """Return an array or sparse matrix (M^-1), a linear operator or a function as an inertia solve."""
     if isinstance(solve, CholeskyInertia | InverseInertia | FunctionInertia):
         return solve
     if is_sparse(solve):

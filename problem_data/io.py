@@ -139,6 +139,7 @@ def _unreadable(path: Path, field: str, detail: str) -> ProblemFileError:
 
 
 def _problem(arrays: Members) -> ConstraintVelProblemData | ConstraintAccelProblemData:
+    """Return the problem from the members of a file, on velocity or acceleration level by its ``format``."""
     form = member(arrays, "format")
     kind = str(form) if form.shape == () else ""
     if kind not in (ACCELERATION_FORMAT, VELOCITY_FORMAT):

@@ -189,6 +189,7 @@ def dense(linear_map: LinearMap) -> FloatArray:
 
 
 def _sparse_map(field: str, value: Any, wanted: tuple[int | None, int], why: str) -> LinearMap:
+    """Return a read-only CSR copy of a sparse matrix in float64, checked for its shape, dtype and finite entries."""
     check_shape(field, tuple(value.shape), wanted, why)
     if value.dtype.kind not in "iuf":
         raise ProblemDataError(field, f"sparse of dtype {value.dtype}, shape {value.shape}; wanted real numbers")

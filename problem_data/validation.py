@@ -269,6 +269,10 @@ def force_bounds(lo: ArrayLike | None, hi: ArrayLike | None, nbox: int) -> tuple
 
 
 def _force_bound(field: str, value: ArrayLike | None, size: int, wrong: float) -> FloatArray:
+    """Return a bound as float64 (size,), or raise `ProblemDataError`.
+
+    Refused are nan, the infinity ``wrong`` and finite numbers that overflow. None is allowed only without rows.
+    """
     if value is None:
         if size:
             raise ProblemDataError(field, f"missing, wanted shape ({size},): one entry per row of B")
@@ -308,6 +312,7 @@ def split_contacts(sliding: ArrayLike | None, non_sliding: ArrayLike | None, nc:
 
 
 def _ascending(field: str, value: ArrayLike, nc: int) -> IntArray:
+    """Return indices of contacts, checked to be below ``nc`` and strictly ascending."""
     contacts = integer_vector(field, value, None, "the index of a contact")
     wanted = f"a contact from 0 to {nc - 1}" if nc else "no entries, as there are no contacts"
     raise_for_entries(field, contacts, contacts >= nc, wanted)

@@ -18,6 +18,11 @@ __all__ = ["BoundCall", "supports_bound_calls", "call_address", "unpack_argument
 
 
 def _intrinsics() -> tuple[Any, Any]:
+    """Return the numba intrinsics ``unpack_arguments(buffer, type)`` and ``call_address(code, buffer)``.
+
+    The first reads a tuple of the type from words in the buffer. The second calls the entry at an address with the
+    address of a buffer. Without support of bound calls both are plain Python functions.
+    """
     from numba.core import types
     from numba.extending import intrinsic, register_jitable
 
@@ -94,7 +99,10 @@ def _add_words(value: Any, words: list[int]) -> None:
 
 
 def _remembered(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
-    """Return the words of a value as an array; they can be known already."""
+    """Return the words of a value as an int64 array, from ``known`` if they are there; otherwise store them there.
+
+    ``known`` has the identity of each value as key.
+    """
     if id(value) not in known:
         words: list[int] = []
         _add_words(value, words)

@@ -167,6 +167,7 @@ def _compile_interruptibly(dispatcher: Any) -> None:
 
 
 def _compile_fast(dispatcher: Any) -> None:
+    """Compile the dispatcher's kernel under `fast_compilation` and with `plain_indexing` of its module."""
     from lcp.compiler.indices import plain_indexing
     from lcp.compiler.type_lookup_cache import fast_compilation
 

@@ -63,6 +63,7 @@ class KernelFile:
         self._index, self._owners = f"{base}.nbi", owners
 
     def _read(self, name: str) -> bytes | None:
+        """Return the contents of a file of the folder, or None if it is missing or can be written by other users."""
         try:
             with (self._folder / name).open("rb") as file:
                 return file.read() if is_private(os.fstat(file.fileno()), *self._owners) else None
@@ -127,6 +128,7 @@ class KernelFile:
         self._save_entries([])
 
     def _save_entries(self, entries: list[tuple[bytes, str]]) -> None:
+        """Write the index of (key, file name) with its stamp and digest, and remove files that are not in it."""
         rows = [[b64encode(key).decode(), name] for key, name in entries]
         body = json.dumps({"stamp": self._stamp, "entries": rows}).encode()
         self._write(self._index, _digest(body).encode() + b"\n" + body)

@@ -152,7 +152,7 @@ def _call_llvm(function: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _short_mangling(mangle: Callable[..., str]) -> Callable[..., str]:
-    """Replace `funcdesc.default_mangler`: use a digest of arguments and options."""
+    """Return a replacement of `funcdesc.default_mangler` whose names have a digest of argument types and options."""
     # The type is stored: another type has another id.
     known: dict[int, tuple[bytes, Any]] = {}
 
@@ -179,7 +179,7 @@ def _set_name(instruction: Any, _: str) -> None:
 
 
 def _argument(argument: Any) -> str:
-    """Return an argument in a function's head: most have no attributes."""
+    """Return the text of an argument in the head of an LLVM function, without work for one that has no attributes."""
     given = argument.attributes
     if given or given.align or given.dereferenceable or given.dereferenceable_or_null:
         return f"{argument.type} {' '.join(given._to_list(argument.type))} {argument.get_reference()}"

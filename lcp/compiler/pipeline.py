@@ -239,7 +239,7 @@ def _defined(library: Any) -> frozenset[str]:
 
 
 def _entry(descriptor: Any, environment: Any, library: Any) -> Any:
-    """Return the object by which numba identifies an overload: Python could call it if it had code."""
+    """Return a function object without code for an inner kernel; numba identifies an overload by such an object."""
     from numba import _dynfunc
 
     name = descriptor.qualname.split(".")[-1]

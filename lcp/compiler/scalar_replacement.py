@@ -113,6 +113,10 @@ def _taken(function: Any) -> set[int]:
 
 
 def _place_in(block: Any, taken: set[int]) -> None:
+    """Insert the block's deferred instructions that are needed, or whose id is in ``taken``; drop the others.
+
+    Each is placed behind the instruction it belongs to, or behind the phi instructions if it belongs to none.
+    """
     from llvmlite.ir.instructions import PhiInstr
 
     behind: dict[int | None, list[Any]] = {}

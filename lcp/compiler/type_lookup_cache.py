@@ -38,6 +38,7 @@ def fast_compilation() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quick() -> Iterator[None]:
+    """Replace slow parts of numba by the tested patches, and stop garbage collection, while the context is entered."""
     import gc
 
     from numba.core import lowering, typeinfer

@@ -21,6 +21,7 @@ __all__ = ["view_1d", "view_2d", "stack_array"]
 
 
 def _intrinsic_views() -> tuple[Any, Any]:
+    """Return the numba intrinsics ``view_2d`` and ``view_1d``, described at the functions below."""
     from numba.core import cgutils, types
     from numba.extending import intrinsic
     from numba.np.arrayobj import populate_array
@@ -64,6 +65,7 @@ def _intrinsic_views() -> tuple[Any, Any]:
 
 
 def _intrinsic_stack(size: int) -> Any:
+    """Return a numba intrinsic without arguments that allocates ``size`` float64 numbers on the stack."""
     from numba.core import cgutils, types
     from numba.extending import intrinsic
     from numba.np.arrayobj import populate_array

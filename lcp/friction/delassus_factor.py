@@ -36,7 +36,11 @@ class DelassusFactor:
 
 
 def factor_from_masses(source: GlobalFrictionProblem) -> DelassusFactor | None:
-    """Return J = H' L^-T with M = L L' tree by tree; None with bilateral rows, or if M is not positive definite."""
+    """Return J = H' L^-T with M = L L', factored tree by tree, and v_free = L^-1 f; trees are ordered by size.
+
+    Return None if there are bilateral rows or no velocities, if a tree has more than `_DENSE` velocities, or if M is
+    not symmetric and positive definite.
+    """
     from scipy import sparse
 
     M, H, f, w, _, _, _, b = source._parts

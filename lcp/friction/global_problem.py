@@ -159,6 +159,12 @@ class FrictionReduction:
 
 
 def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
+    """Eliminate velocities and bilateral forces: return the local problem with W = H' K^-1 H and q = H' v_free + w.
+
+    K is M, bordered by bilateral rows. W comes from factors of the trees if possible. Otherwise K is factored; if this
+    is not accurate, a small K is solved by least squares. If numbers are not finite, W and q are 0, and the result is
+    marked as not consistent.
+    """
     from scipy import sparse
 
     M, H, f, w, mu, dims, G, b = source._parts
@@ -239,7 +245,7 @@ def _delassus(system: Any, K: Any, H: Any, n: int, p: int) -> tuple[Any, float]:
 
 
 def _scaled_residual(K: Any, x: Vector, right: Vector) -> float:
-    """Return the largest |K x - right| of a column, in units of its terms."""
+    """Return the largest |K x - right| of a column over its largest |K| |x| + |right|; infinite if not finite."""
     if x.size == 0:
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):

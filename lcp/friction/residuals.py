@@ -122,6 +122,10 @@ def measure(
 
 
 def _measured(problem: FrictionProblem, r: Vector, u: Vector, equations: float) -> FrictionResiduals:
+    """Return the residuals of the forces r and velocities u (m,), infinite if a number is not finite.
+
+    ``equations`` is passed on as a field of the result.
+    """
     from lcp.kernels.cone_measures import SUMS, cone_sums
 
     q, mu = problem._q, problem._mu

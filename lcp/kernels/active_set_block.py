@@ -357,9 +357,9 @@ def evaluate(t: ActiveSet) -> None:
 
 @kernel(inner=True)
 def thresholds(t: ActiveSet, za: Floats, tolerance: float) -> float:
-    """Fill ``floor`` with minus the size that counts as zero of each w_i; return this size for the values ``za``.
+    """Fill ``floor`` (n,) with the negative numbers below which each w_i is infeasible; return the one of ``za``.
 
-    Both are ``tolerance`` times the units of the scaled residual, with row sizes from the columns that were read.
+    They are -``tolerance`` times the units of the scaled residual, with row sizes from the columns that were read.
     """
     z_size = 0.0
     for s in range(t.info[SIZE]):

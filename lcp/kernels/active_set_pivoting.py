@@ -64,7 +64,11 @@ PIVOT: Final = 1e-9
 
 @kernel(inner=True)
 def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
-    """Exchange all infeasible indices together, while this reduces their number; make at most ``limit`` pivots."""
+    """Exchange all infeasible indices together, in at most ``limit`` pivots in all, while this reduces their number.
+
+    Return `SOLVED`, `SINGULAR_BASIS` or `RUNNING`. If no index was exchanged, ``info[RULE]`` becomes PRIMAL for a
+    symmetric block, from a basis with za > 0, otherwise GREEDY.
+    """
     # Values of the present basis, and how many are infeasible.
     za, w, slot, info = t.za, t.w, t.slot, t.info
     n = w.shape[0]
@@ -113,7 +117,7 @@ def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
 
 @kernel(inner=True)
 def basic_values(t: ActiveSet, tolerance: float) -> float:
-    """Compute the active z and all w; return the size that counts as zero of z, and fill ``floor`` with that of w."""
+    """Compute the active z (``za``) and all w, and fill ``floor``; return the threshold of z. See `thresholds`."""
     block_solve(t, t.q, t.za)
     evaluate(t)
     return thresholds(t, t.za, tolerance)
@@ -217,7 +221,10 @@ def primal_round(t: ActiveSet, tolerance: float) -> int:
 
 @kernel(inner=True)
 def single_round(t: ActiveSet, tolerance: float) -> int:
-    """Exchange the most negative w and the most negative z; after a repeated set, only the least infeasible index."""
+    """Exchange the most negative w and the most negative z; after a repeated set, only the least infeasible index.
+
+    Return `SOLVED`, `SINGULAR_BASIS` or `RUNNING`.
+    """
     # Values of the present basis.
     za, w, floor, active, slot, info = t.za, t.w, t.floor, t.active, t.slot, t.info
     n = w.shape[0]
@@ -392,9 +399,9 @@ def active_set_drive(
 def refine_and_test(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
     """Refine z once with the residual of the original rows; return True if it is a solution.
 
-    Negative values are set to zero. ``strict`` is the tolerance of the scaled residual. The columns read are a lower
-    bound of the units of this residual: a z that passes with them passes with all of M, whose other columns then need
-    not be read.
+    Negative values are set to zero; z is in ``end.z``. ``strict`` is the tolerance of the scaled residual. First z is
+    tested with the columns of M that have been read. They give a lower bound of the units of this residual. So a z
+    that passes would pass with all of M, and the other columns are not read.
     """
     # One step of refinement, in the values of the active set.
     q, w, z = t.q, t.w, end.z
@@ -425,7 +432,8 @@ def refine_and_test(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
 def last_resort(t: ActiveSet, end: FinalBasis, tolerance: float, verdict: int) -> int:
     """Solve the basis of the final z again with row pivoting in equilibrated units, then try neighbouring ones.
 
-    Factors that were updated without pivoting may have missed its solution. ``z`` becomes the best candidate found.
+    Factors that were updated without pivoting may have missed its solution. ``end.z`` becomes the best candidate.
+    Return `SOLVED` if it meets the tolerance, otherwise ``verdict``.
     """
     # The present z is the first candidate.
     meets(end, tolerance)

@@ -37,7 +37,10 @@ TINY: Final = 1e-14
 
 @kernel(inline=True)
 def share(x: float, terms: float, load: float) -> float:
-    """Return x as a fraction of a row: of its terms, and of its load if that is changed too much."""
+    """Return the change x of a row as a fraction of its ``terms``.
+
+    If x exceeds `EXCUSABLE` times the row's ``load``, the fraction of the load is returned if it is larger.
+    """
     if x == 0.0:
         return 0.0
     part = x / terms if terms > 0.0 else np.inf
@@ -132,10 +135,11 @@ def all_determined(source: Floats, z: Floats, terms: float, determined: Floats) 
 
 @kernel(inner=True)
 def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads: Floats, kept: Floats) -> float:
-    """Fill ``kept`` with z without negligible entries; return their largest fraction of a row, negative if none.
+    """Fill ``kept`` with z, its negligible entries set to 0; return their largest fraction of a row's terms.
 
-    An unknown is negligible if it is negligible in some row, and in all others except those without load and other
-    terms: a contact without load leaves 1e-30 in the row of its cone, where all terms are as small.
+    The fraction is negative if there are none. An entry is negligible if it is negligible in at least one row, and in
+    every other row that has a load or terms of kept unknowns. The row of a cone whose contact has no load has neither:
+    all its terms are about 1e-30. Only unknowns with 0 within their bounds can be negligible.
     """
     # Unknowns that are negligible in some row, and can be zero.
     n = z.shape[0]

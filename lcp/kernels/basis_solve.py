@@ -232,10 +232,10 @@ def solve_active(
     work: Floats,
     z: Floats,
 ) -> bool:
-    """Fill z with the solution whose positive entries are ``active[:k]``, refined once; negative entries are kept.
+    """Fill z with z_a = -M_aa^-1 q_a for the indices a = ``active[:k]``, refined once, and 0 elsewhere.
 
-    ``row`` and ``column`` equilibrate the factored block; ``A`` is n x n scratch, ``work`` has length 3 n. Returns
-    False, with z zero, for a singular block.
+    Negative entries of z are kept. ``row`` and ``column`` (n,) are the scales that equilibrate M. The factors stay in
+    ``A`` (n, n) and ``perm``; ``work`` has length 3 n. Returns False, with z zero, for a singular block.
     """
     # Nothing is active: z = 0.
     n = q.shape[0]

@@ -100,7 +100,7 @@ def enter_wanted(
     T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, column: Floats, pivot_row: Floats, wanted: Ints,
     start: int, most: int,
 ) -> int:  # fmt: skip
-    """Make variables basic that are marked in ``wanted`` (2 n + 1,), from column ``start`` on, at most this many.
+    """Make at most ``most`` variables basic that are marked in ``wanted`` (2 n + 1,), from column ``start`` on.
 
     Returns the column at which to continue, n + 1 if all are basic, -1 if the basis is singular.
     """
@@ -134,9 +134,11 @@ def concave_descent(
     T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, column: Floats, slope: Floats, info: Ints,
     budget: int, kick: bool,
 ) -> int:  # fmt: skip
-    """Make about ``budget`` pivots at most, first random ones if requested; SOLVED at a complementary vertex.
+    """Pivot from the present vertex; return SOLVED at a complementary vertex, RAY, or RUNNING after ``budget`` pivots.
 
-    RAY: t cannot decrease any more and is not zero.
+    First the artificial variable t decreases to zero, then the concave sum. RAY means that t cannot decrease any more
+    and is not zero: no feasible vertex was found. At a minimum that is not complementary a few random pivots follow,
+    which can exceed the budget; with ``kick`` they are made at once.
     """
     # Limits.
     n, width = T.shape

@@ -59,14 +59,14 @@ def natural_square(mu: float, r0: float, r1: float, r2: float, u0: float, u1: fl
 def add_contact(
     sums: Floats, mu: float, weight: float, r0: float, r1: float, r2: float, u0: float, u1: float, u2: float
 ) -> None:
-    """Add the two maps of a contact to the sums."""
+    """Add the squares of the natural map of a contact to ``sums``: PLAIN, and WEIGHTED with r times ``weight``."""
     sums[PLAIN] += natural_square(mu, r0, r1, r2, u0, u1, u2)
     sums[WEIGHTED] += natural_square(mu, weight * r0, weight * r1, weight * r2, u0, u1, u2)
 
 
 @kernel(inner=True)
 def add_size(sums: Floats, weight: float, size: float, force: float) -> None:
-    """Add the size of the terms of a component of u, and of its force."""
+    """Add the squares of a component's ``size`` plus its force to ``sums``: PLAIN_SIZE, and with the weighted force."""
     sums[PLAIN_SIZE] += (size + abs(force)) ** 2
     sums[WEIGHTED_SIZE] += (size + weight * abs(force)) ** 2
 

@@ -125,9 +125,8 @@ def dd_lu_factor(A: Floats, A_low: Floats, k: int, perm: Ints) -> bool:
             largest = max(largest, abs(A[i, j]))
     # Eliminate column by column.
     for c in range(k):
-        # The largest pivot.
+        # Find the largest pivot, and exchange its row.
         p = c
-        # Subtract the multiple of the pivot row.
         for i in range(c + 1, k):
             if abs(A[i, c]) > abs(A[p, c]):
                 p = i
@@ -138,6 +137,7 @@ def dd_lu_factor(A: Floats, A_low: Floats, k: int, perm: Ints) -> bool:
                 A[c, j], A[p, j] = A[p, j], A[c, j]
                 A_low[c, j], A_low[p, j] = A_low[p, j], A_low[c, j]
             perm[c], perm[p] = perm[p], perm[c]
+        # Subtract the multiples of the pivot row.
         for i in range(c + 1, k):
             if A[i, c] != 0.0:
                 f, f_low = dd_divide(A[i, c], A_low[i, c], A[c, c], A_low[c, c])

@@ -197,10 +197,10 @@ UNCERTAIN: Final = 1e-6
 
 @kernel(inner=True)
 def quotients(t: ExtendedTableau, c: int, k: int, slack: int, count: int) -> None:
-    """Fill ``values`` with column k over column c of the tableau, with errors, for ``rows[:count]``.
+    """Fill ``values`` with T[i, k] / T[i, c], high and low parts and errors, for the rows i in ``rows[:count]``.
 
-    Column -1 is the unit column of basic variable ``slack`` of the basis inverse. The column of any other slack is one
-    of the tableau with opposite sign, so quotients by -T[:, c] > 0 need no change of sign.
+    k = -1 means the unit column that a basic variable ``slack`` has in the basis inverse. The column of any other slack
+    is one of the tableau with opposite sign, so quotients by -T[:, c] > 0 need no change of sign.
     """
     T, T_low, E = t.T, t.T_low, t.E
     for m in range(count):
@@ -218,7 +218,10 @@ def quotients(t: ExtendedTableau, c: int, k: int, slack: int, count: int) -> Non
 
 @kernel(inner=True)
 def keep_least(t: ExtendedTableau, count: int) -> int:
-    """Shorten ``rows[:count]`` to rows whose value can be the least; return their number."""
+    """Shorten ``rows[:count]`` to the rows whose ``values`` equal the least one within their errors.
+
+    Return the number of these rows.
+    """
     # The least value.
     values, values_low, errors = t.values[0], t.values[1], t.values[2]
     best = 0

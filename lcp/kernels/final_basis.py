@@ -67,13 +67,16 @@ def final_basis(
 
 @kernel(inner=True)
 def accept(t: FinalBasis, k: int, tolerance: float) -> bool:
-    """Solve the basis ``active[:k]`` from the original data; return True if it passes."""
+    """Fill z with the solution of the basis ``active[:k]``; return False if it is singular or z does not pass.
+
+    See `passes`.
+    """
     return solve_active(t.M, t.q, t.row, t.column, t.active, k, t.A, t.perm, t.work, t.z) and passes(t, tolerance)
 
 
 @kernel(inner=True)
 def passes(t: FinalBasis, tolerance: float) -> bool:
-    """Set negative entries to zero; return True if z then meets the tolerance."""
+    """Set negative entries of z to zero; return True if z then solves the problem, see `meets`."""
     for i in range(t.z.shape[0]):
         if t.z[i] < 0.0:
             t.z[i] = 0.0
@@ -82,7 +85,11 @@ def passes(t: FinalBasis, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def meets(t: FinalBasis, tolerance: float) -> bool:
-    """Measure z on the original data; return True if it is a solution."""
+    """Fill w and the measures of z on the original data; return True if z is a solution.
+
+    If ``free_of_units``, the backward error decides, and it is stored in ``judged`` with z and w. Otherwise the
+    residual of a step decides, or rounding of q.
+    """
     # The rule of a step.
     if not t.free_of_units:
         balanced_residuals(t.M, t.q, t.z, t.w, t.work, t.measures)
@@ -109,7 +116,7 @@ def meets(t: FinalBasis, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def forget_best(t: FinalBasis) -> None:
-    """Remove the candidate."""
+    """Forget the best candidate (it becomes 0) and the last backward error."""
     t.best_scaled[0] = np.inf
     t.judged[0] = np.nan
     for i in range(t.z.shape[0]):
@@ -118,7 +125,7 @@ def forget_best(t: FinalBasis) -> None:
 
 @kernel(inner=True)
 def keep_best(t: FinalBasis) -> None:
-    """Store the candidate with the smallest scaled residual."""
+    """Store z as the best candidate if its measured scaled residual is smaller than the stored one."""
     if t.measures[SCALED] < t.best_scaled[0]:
         t.best_scaled[0] = t.measures[SCALED]
         for i in range(t.z.shape[0]):
@@ -127,14 +134,17 @@ def keep_best(t: FinalBasis) -> None:
 
 @kernel(inner=True)
 def take_best(t: FinalBasis) -> None:
-    """Return to that candidate."""
+    """Set z to the best candidate that `keep_best` has stored."""
     for i in range(t.z.shape[0]):
         t.z[i] = t.best_z[i]
 
 
 @kernel(inner=True)
 def polish(t: FinalBasis, tolerance: float) -> bool:
-    """Measure z, then guess the active set as {i: z_i > w_i} in equilibrated units, and solve it; up to five times."""
+    """Return True if z solves; otherwise guess the active set {i: z_i > w_i}, and solve it, up to five times.
+
+    z and w are compared in equilibrated units. If no guess solves, return False; `keep_best` has seen every candidate.
+    """
     # z can pass unchanged.
     if meets(t, tolerance):
         return True

@@ -282,9 +282,10 @@ def apgd(
     work: Floats,
     state: Floats,
 ) -> None:
-    """Make ``count`` iterations on z. ``metric`` is about 1 / M_ii; ``work`` (5, n) has y, w at y, w at z, x, w at x.
+    """Make ``count`` iterations of accelerated projected gradients on z, and update ``work`` and ``state``.
 
-    A first call has y = z and both w in place.
+    ``metric`` (n,) is about 1 / M_ii. ``work`` (5, n) has y, w at y, w at z, and scratch x, w at x. A first call has
+    y = z and both w in place.
     """
     # Views of the workspace.
     n = z.shape[0]

@@ -29,7 +29,11 @@ _PROJECTIONS: Final = 50
 
 @kernel(inner=True)
 def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
-    """Solve for r (3,) from its last value, with A (3, 3) and b (3,) zero for absent components; return the mode."""
+    """Replace the force r (3,) of a contact by one that solves Coulomb's law with u = A r + b; return the mode.
+
+    The mode is OPEN, STICK, SLIDE, or PROJECTED if no mode fits and projected steps were made instead. A (3, 3) and
+    b (3,) are zero for absent components; ``dim`` is the number of components.
+    """
     # The contact opens.
     if b[0] >= 0.0:
         r[0], r[1], r[2] = 0.0, 0.0, 0.0
@@ -55,7 +59,7 @@ def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
 
 @kernel(inner=True)
 def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
-    """Solve u = 0 by Cramer's rule; return True if the force is in the cone."""
+    """Solve u = 0 by Cramer's rule; store the force in r and return True if it is in the cone."""
     # Two components.
     if dim == 2:
         det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
@@ -88,7 +92,7 @@ def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
 
 @kernel(inner=True)
 def _slide_planar(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
-    """Try both directions of sliding; the last one first, if both are possible."""
+    """Fill r (3,) with a force of sliding along one tangent, first in the last direction; return False if none fits."""
     # The last direction first.
     first = -1.0 if r[1] > 0.0 else 1.0
     for k in range(2):
@@ -134,7 +138,10 @@ def _speed(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, 
 
 @kernel(inner=True)
 def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
-    """Use Newton's method on the angle, from the last direction of friction, or from the direction of the load."""
+    """Find a direction of sliding by Newton's method on its angle; fill r (3,) and return True if it is a solution.
+
+    It starts from the last direction of friction, or from the direction of the load if r has no friction.
+    """
     # The first direction.
     size = math.sqrt(r[1] * r[1] + r[2] * r[2])
     if size > 0.0:
@@ -183,7 +190,10 @@ def _accept(A: Floats, b: Floats, mu: float, c: float, s: float, r: Floats) -> b
 
 @kernel(inner=True)
 def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
-    """Bisect every change of sign on a circle of points; of the roots that can slide, use the fastest."""
+    """Find the directions of sliding by bisection on a circle of points; fill r (3,) for the one of greatest slip.
+
+    Return False if no direction can slide.
+    """
     # The first point of the circle.
     angle = 2.0 * math.pi / POINTS
     turn_c, turn_s = math.cos(angle), math.sin(angle)
@@ -219,7 +229,7 @@ def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
 
 @kernel(inner=True)
 def _project_steps(A: Floats, b: Floats, mu: float, r: Floats) -> None:
-    """Make projected steps on De Saxce's form, with a length from the size of the block."""
+    """Make `_PROJECTIONS` steps r <- P_K(r - rho u_hat) of De Saxce's form, with rho = 1 / |A|; r stays in the cone."""
     # The length of the steps.
     size = 0.0
     for i in range(3):

@@ -320,7 +320,10 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
 
 @kernel(inner=True, long_loops=True)
 def follow(t: Tableau, M: Floats, options: Floats, info: Ints, tied: Ints, most: int) -> int:
-    """Make at most this many plain pivots of a path of few rows; return those made before it ended, or may be a ray."""
+    """Make at most ``most`` pivots; return the number made.
+
+    It is smaller if the path has ended or has reached its limit, or if no row blocks, which may be a ray.
+    """
     # Thresholds of this path.
     threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
     tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
@@ -391,7 +394,10 @@ def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: fl
 
 @kernel(inner=True)
 def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tolerance: float, tied: Ints) -> int:
-    """Return the leaving row among several tied ones; the artificial variable leaves first."""
+    """Return the leaving row among the rows that tie with the least ``step``: the lexicographic minimum.
+
+    The artificial variable leaves first. ``floor`` (negative) bounds admissible pivots; ``tied`` (n,) is scratch.
+    """
     # The tied rows.
     column = t.entry
     n = t.basis.shape[0]

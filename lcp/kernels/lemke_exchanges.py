@@ -47,7 +47,10 @@ def strips(n: int) -> int:
 
 @kernel(inline=True)
 def pending_limit(n: int) -> int:
-    """Return the exchanges stored before they are applied to all columns: for a long path, within a cache of 8 MiB."""
+    """Return how many exchanges are stored before they are applied to all columns, a multiple of eight.
+
+    They are as many as fit in 8 MiB, at most 2 n, but at least about 3 n / 4, and 32.
+    """
     return max(32, max(3 * n // 4, min(2 * n, (1 << 20) // (n + 1))) // 8 * 8)
 
 
@@ -237,7 +240,7 @@ def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints
 
 @kernel(inner=True, long_loops=True)
 def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
-    """Store exchange k of the up-to-date entering column ``entry`` and row r."""
+    """Store exchange k, of row r and the up-to-date entering column ``entry``, as the newest in the list."""
     # The position of the exchange.
     U, table, places = e.U, e.table, e.places
     width = entry.shape[0]

@@ -126,7 +126,10 @@ def store_wanted(t: Tableau, M: Floats, wanted: Ints, c: int) -> None:
 
 @kernel(inner=True)
 def rebuild(t: Tableau, M: Floats, q: Floats, wanted: Ints) -> bool:
-    """Form the dictionary of the present basis again; return False if it is singular to working precision."""
+    """Form the dictionary of the present basis again, from the original data; ``wanted`` (2 n + 1,) is overwritten.
+
+    Return False if the basis is singular to working precision.
+    """
     for j in range(wanted.shape[0]):
         wanted[j] = 0
     for i in range(t.basis.shape[0]):

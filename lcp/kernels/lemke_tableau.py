@@ -173,7 +173,7 @@ def first_tableau(t: Tableau, q: Floats) -> None:
 
 @kernel
 def store_all(t: Tableau, M: Floats) -> None:
-    """Store every column of the first dictionary, if there are few."""
+    """Write every column of the first dictionary to T if n <= `SMALL`; each exchange then updates all of them."""
     # Only if there are few.
     n = M.shape[0]
     if n > SMALL:
@@ -265,7 +265,10 @@ def through_base(t: Tableau, k: int, y: Floats) -> None:
 
 @kernel(inner=True)
 def based_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
-    """Return column c of the dictionary of the basis factored in A: z_a = A^-1 (w_a - q_a - M_ac z_c), w = q + M z."""
+    """Fill y (padded) with column c of the dictionary of the basis factored in A.
+
+    This dictionary is z_a = A^-1 (w_a - q_a - M_ac z_c) and w = q + M z.
+    """
     # The right-hand side of the basis: of a column outside it, or of a unit vector.
     k = t.counts[BASE_SIZE]
     b = t.test
@@ -286,7 +289,7 @@ def based_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
 
 @kernel(inline=True)
 def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
-    """Fill y (padded) with column c at exchange stamp[c]."""
+    """Fill y (padded) with column c as it was after ``stamp[c]`` of the pending exchanges."""
     # By the kind of the column.
     kind = t.kind[c]
     if kind == ORIGINAL:
@@ -303,7 +306,7 @@ def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
 
 @kernel
 def stored_column(t: Tableau, M: Floats, c: int) -> None:
-    """Update column c in its row of T."""
+    """Bring column c up to date, with all pending exchanges, in its row of T."""
     y = t.T[c]
     if t.kind[c] != STORED:
         copy_column(t, M, c, y)
@@ -315,7 +318,7 @@ def stored_column(t: Tableau, M: Floats, c: int) -> None:
 
 @kernel(inner=True)
 def store_together(t: Tableau, M: Floats, columns: int) -> None:
-    """Update the columns slots[:columns] in their rows of T."""
+    """Bring the columns ``slots[:columns]`` up to date, with all pending exchanges, in their rows of T."""
     for s in range(columns):
         c = t.slots[s]
         if t.kind[c] != STORED:
@@ -336,7 +339,10 @@ def update_tableau(t: Tableau, M: Floats) -> None:
 
 @kernel(inner=True)
 def update_columns(t: Tableau, M: Floats, most: int) -> bool:
-    """Continue `update_tableau` by about this many columns at most; return True if it is finished."""
+    """Update about ``most`` further columns by the pending exchanges; return True, without exchanges, after the last.
+
+    ``counts[UPDATED]`` is the column at which the next call continues.
+    """
     # The next columns.
     n = M.shape[0]
     first = t.counts[UPDATED]

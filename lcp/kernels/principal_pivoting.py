@@ -118,7 +118,7 @@ class PrincipalTableau(NamedTuple):
 
 @kernel(inner=True)
 def change_places(t: PrincipalTableau, i: int) -> None:
-    """Exchange the values of z_i and w_i of pair i."""
+    """Exchange the basic value and the nonbasic value of pair i, and mark which of z_i and w_i is basic."""
     t.b[i], t.y[i] = t.y[i], t.b[i]
     t.inside[i] = 1 - t.inside[i]
 
@@ -133,9 +133,9 @@ def swap_one(t: PrincipalTableau, i: int) -> None:
 
 @kernel(inner=True)
 def swap_two(t: PrincipalTableau, i: int, r: int) -> None:
-    """Exchange pairs i and r together, if T_ii T_rr alone is not a sufficient pivot.
+    """Exchange pairs i and r together, for pairs whose diagonal entries are too small as pivots.
 
-    Two exchanges off the diagonal, after which rows and columns i and r change places.
+    There are two exchanges off the diagonal; after them rows and columns i and r change places.
     """
     # The two exchanges off the diagonal.
     T, x = t.T, t.x

@@ -48,6 +48,7 @@ def is_copositive_plus(M: Any, *, max_n: int = 16) -> ClassVerdict:
 
 
 def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
+    """Decide the class ``name`` of copositive matrices: by definiteness, then by the blocks that violate it."""
     strict = name == "strictly copositive"
     definite = is_pd_matrix(matrix) if strict else is_psd_matrix(matrix)
     if definite:

@@ -54,7 +54,7 @@ def is_positive_semidefinite(M: Any, tolerance: float = 1e-11) -> bool:
 
 
 def _dense_semidefinite(M: NDArray[np.float64], tolerance: float) -> bool:
-    """Return True if the scaled symmetric part plus ``tolerance`` n I has a Cholesky factor."""
+    """Return True if S + ``tolerance`` n I has a Cholesky factor, S the symmetric part of M, scaled by `congruence`."""
     n = M.shape[0]
     d = congruence(M)
     scaled = M * d * d[:, None]
@@ -120,6 +120,10 @@ def is_pd_matrix(M: Any, *, max_n: int = 64) -> ClassVerdict:
 
 
 def _decide(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
+    """Decide positive (semi)definiteness: by a Cholesky factorisation, an eigenvector, or elimination in integers.
+
+    Elimination needs n <= ``max_n``; for larger n a matrix that is singular to rounding has the verdict None.
+    """
     name, n = _NAMES[strict], matrix.shape[0]
     d = congruence(matrix)
     scaled = matrix * d * d[:, None]
@@ -155,6 +159,10 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
 
 
 def _negative_verdict(matrix: Vector, x: Vector, name: str, how: str) -> ClassVerdict:
+    """Return the verdict False with the counterexample x (x . M x <= 0), scaled to about one.
+
+    ``how`` begins its detail.
+    """
     x = x / np.exp2(np.floor(np.log2(np.abs(x).max())))
     support = tuple(np.flatnonzero(x).tolist())
     margin = form_margin(matrix, x)

@@ -58,6 +58,11 @@ def is_p_matrix(M: Any, *, max_n: int = 20) -> ClassVerdict:
 
 
 def _by_minors(matrix: Vector, scaled: Vector) -> ClassVerdict:
+    """Decide whether ``matrix`` is a P-matrix from all principal minors, of up to 2^n - 1 index sets.
+
+    ``scaled`` is the matrix with powers of two, which the floating-point scan uses. Minors that it cannot decide are
+    evaluated in integers for n <= `EXACT_MINORS`; for larger n the verdict is None.
+    """
     from lcp.kernels.principal_blocks import ALL_POSITIVE, NOT_POSITIVE, scan_minors
 
     n = matrix.shape[0]

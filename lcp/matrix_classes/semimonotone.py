@@ -37,6 +37,7 @@ def is_strictly_semimonotone(M: Any, *, max_n: int = 16) -> ClassVerdict:
 
 
 def _decide(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
+    """Decide (strict) semimonotonicity: by classes that imply it, then by the principal blocks that violate it."""
     name = "strictly semimonotone" if strict else "semimonotone"
     n = matrix.shape[0]
     row, column = scales(matrix)

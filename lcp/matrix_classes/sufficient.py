@@ -49,6 +49,11 @@ def is_sufficient(M: Any, *, max_n: int = 10) -> ClassVerdict:
 
 
 def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
+    """Decide column sufficiency: by classes that imply it, then by pairs of rows of all pivotal transforms.
+
+    The verdict has the given ``name``. The transforms are in integers. For n > ``max_n`` the verdict is None, unless
+    a class or a diagonal entry decides.
+    """
     for verdict in (is_psd_matrix(matrix), is_p_matrix(matrix)):
         if verdict:
             return ClassVerdict(True, name, detail=f"{verdict.name}: {verdict.detail}")

@@ -60,7 +60,11 @@ def is_h_plus_matrix(M: Any, *, max_n: int = 64) -> ClassVerdict:
 
 
 def _inverse_nonnegative(matrix: Vector, C: Vector, name: str, max_n: int) -> ClassVerdict:
-    """Decide whether the Z-matrix C is a K-matrix; the diagonal of ``matrix`` must be positive."""
+    """Return the verdict ``name`` on ``matrix``: True if its diagonal is positive and the Z-matrix C is a K-matrix.
+
+    C is ``matrix`` itself or its comparison matrix. If rounding leaves the sign open, elimination in integers decides
+    for n <= ``max_n``; for larger n without a counterexample the verdict is None.
+    """
     n = C.shape[0]
     low = np.flatnonzero(np.diag(matrix) <= 0.0)
     if low.size:

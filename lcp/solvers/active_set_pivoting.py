@@ -80,6 +80,7 @@ class ActiveSetPivoting(SolverBase[LCP]):
         return options
 
     def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
+        """Call the kernel until it ends or the time is over; a ray that proves infeasibility becomes evidence."""
         from lcp.kernels import active_set_pivoting as k
 
         z0, n = request.z0, problem.n

@@ -80,6 +80,12 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
     )
 
     def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
+        """Exchange infeasible pairs until a verified solution, a singular block or a limit.
+
+        All are exchanged together while their number falls, otherwise the one of least index. Without ``z0`` a large
+        problem that is like a diffusion starts from the active set of a coarser problem. If the final basis is no
+        solution, the zero tolerance is reduced. The claim has the measured candidate of least backward error.
+        """
         z0, tolerance, trace = request
         n, M, q = problem.n, problem._M, problem._q
         solve = SolveState(problem, request, self.time_limit)
@@ -245,7 +251,10 @@ class ActiveBlocks:
             self._symmetric = bool((np.abs(M - M.T) <= 1e-12 * scale[:, None] * scale).all())
 
     def fill(self, z: Vector, inside: NDArray[np.bool_], q: Vector) -> bool:
-        """Set the entries of z inside their bounds to the values at which their w vanish, refined once."""
+        """Set z at the mask ``inside`` to the values at which w = M z + q vanishes there, refined once, in place.
+
+        The other entries of z are given. Return False if the block is singular or a value is not finite.
+        """
         active = np.flatnonzero(inside)
         if active.shape[0] == 0:
             return True
@@ -261,6 +270,10 @@ class ActiveBlocks:
         return True
 
     def _dense_solve(self, active: NDArray[np.intp]) -> Solve | None:
+        """Factor M_aa of the active indices; return a function b -> M_aa^-1 b, or None if the block is singular.
+
+        A symmetric block with positive pivots is factored by Cholesky's method, any other by equilibrated LU.
+        """
         from scipy.linalg import lapack
 
         block = np.asfortranarray(self._columns[np.ix_(active, active)])
@@ -278,6 +291,7 @@ class ActiveBlocks:
         return lambda b: np.asarray(column * lapack.dgetrs(lu, pivots, row * b)[0])
 
     def _sparse_solve(self, active: NDArray[np.intp]) -> Solve | None:
+        """Factor the sparse M_aa of the active indices; return a function b -> M_aa^-1 b, or None if it is singular."""
         from scipy.sparse.linalg import splu
 
         block = self._columns[:, active][active]

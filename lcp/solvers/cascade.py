@@ -78,6 +78,10 @@ class Cascade(SolverBase[Problem]):
         return _solvers(classify_structure(problem), size)
 
     def _solve_and_verify(self, problem: LCP, z0: Vector | None, tolerance: float) -> Result | None:
+        """Return the result of `Lemke` if it is the first solver for a small dense problem and solves it.
+
+        Otherwise return None; the caller then uses `_claim`, which runs the whole sequence.
+        """
         if problem.n >= _SMALL or problem.sparse or self.time_limit < _LEMKE.time_limit or type(self) is not Cascade:
             return None
         if self.solver_sequence(problem)[0] is not _LEMKE:
@@ -86,6 +90,10 @@ class Cascade(SolverBase[Problem]):
         return result if result is not None and result.solved else None
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        """Run `Fallback` over the sequence for the structure of the problem; a "thin" dense M is first made sparse.
+
+        A large or sparse `LCP` with a row that proves infeasibility (q_i < 0, no positive entry) is not solved.
+        """
         if isinstance(problem, LCP) and (problem.sparse or problem.n >= _SMALL):
             proof = row_proof(problem)
             if proof is not None:
@@ -100,7 +108,12 @@ class Cascade(SolverBase[Problem]):
 
 
 def classify_structure(problem: Problem) -> str:
-    """Return the structure of the data: "game", "plain", "resting" (", thin"), "boxed", "sparse ..." or "huge ..."."""
+    """Return the structure of the data, from which `_solvers` chooses the sequence; a mixed problem is "plain".
+
+    - Dense: "game" (bimatrix game), "boxed" or "boxed regular" (M_ii > 0), "resting" (few q_i < 0) or "plain".
+      The last two get ", thin" if a large M has few nonzero entries.
+    - Sparse: "sparse regular" or "sparse irregular" with ", boxed" for bounds, after "huge " if a dense M is too large.
+    """
     if isinstance(problem, MLCP):
         return "plain"
     n = problem.n

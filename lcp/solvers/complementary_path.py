@@ -401,7 +401,11 @@ def _lifted(box: ScaledBox, first: NDArray[np.bool_]) -> ScaledBox:
 
 
 def _follow(path: ComplementaryPath, label: int) -> Status:
-    """Follow the ray on which only the label is missing inwards, then the path until the label is met again."""
+    """Follow the path of a game on which only the pair ``label`` is not complementary, until it is.
+
+    The path begins with two exchanges on rays that come from infinity, one for each player. Return SOLVED at a
+    solution, STALLED if no row of the other player stops a ray, or the status of `ComplementaryPath.follow`.
+    """
     n, M, q = path.n, path.box.M, path.box.q
     entering = label
     for _ in range(2):

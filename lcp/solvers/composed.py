@@ -90,6 +90,10 @@ class Regularized(SolverBase[LCP]):
         object.__setattr__(self, "exponents", exponents)
 
     def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
+        """Solve with M + shift I for one shift after another until a z solves the original problem, or time is over.
+
+        If none does, the claim is the one of least natural residual on the original problem.
+        """
         size = float(abs(problem._M).max()) if problem.n else 0.0
         scale = size if size > 0.0 else 1.0
         shifts = [0.0] if self.plain_first else []
@@ -125,7 +129,7 @@ class Regularized(SolverBase[LCP]):
         return replace(best, iterations=spent, detail=f"no answer under {len(shifts)} shifts", attempts=())
 
     def _verified(self, problem: LCP, claim: Claim, shift: float, tolerance: float) -> Claim | None:
-        """Return the claim if it solves the original problem, polished if necessary, or None."""
+        """Return the claim with a z that solves the original problem, polished if necessary, or None if it has none."""
         if shift == 0.0 and np.isfinite(claim.z).all() and measure(problem, claim.z)[0].solved(tolerance):
             return replace(claim, status=Status.SOLVED)
         if shift == 0.0 and claim.status not in (Status.SOLVED, Status.STALLED):
@@ -146,6 +150,7 @@ _OF_THE_PATH = (
 
 
 def _shifted(problem: LCP, shift: float) -> LCP:
+    """Return the problem with M + shift I in place of M, or the problem itself if the shift is zero."""
     if shift == 0.0:
         return problem
     if problem.sparse:
@@ -180,6 +185,7 @@ class Refined(SolverBase[Problem]):
         check_solver("Refined.inner", self.inner)
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        """Return the claim of the inner solver, with its z refined on the active set if the refined z is a solution."""
         claim = call_any_solver(problem, self.inner, request)
         better = refine(problem, claim.z, request.tolerance, self.rounds)
         if better is None or better is claim.z:
@@ -219,6 +225,10 @@ class Fallback(SolverBase[Problem]):
         check_positive(self, "time_limit")
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        """Call the solvers in order until a verified solution, a verified proof that there is none, or the time limit.
+
+        Otherwise the claim is the one of the first solver that was suitable. ``attempts`` lists all solvers tried.
+        """
         deadline = cpu_seconds() + self.time_limit
         attempts: list[Attempt] = []
         spent = 0
@@ -274,6 +284,10 @@ class BlockTriangular(SolverBase[Problem]):
         check_solver("BlockTriangular.inner", self.inner)
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
+        """Solve the strongly connected blocks one after the other, each with the solutions of the blocks before.
+
+        The claim is UNSUITABLE if there is one block only, and STALLED if a block has no verified solution.
+        """
         from scipy import sparse
 
         deadline = cpu_seconds() + self.time_limit
@@ -309,7 +323,7 @@ class BlockTriangular(SolverBase[Problem]):
         return Claim(z, Status.SOLVED, len(blocks), detail)
 
     def _solved(self, part: BoxLCP, request: SolveRequest, deadline: float) -> Vector | None:
-        """Return a verified solution of a block, solved as an `LCP` if it is one."""
+        """Return a verified solution of a block, or None; a block with bounds 0 and inf is solved as an `LCP`."""
         plain = not part.lo.any() and np.isposinf(part.hi).all()
         problem: Problem = LCP(part._M, part._q) if plain else part
         left = deadline - cpu_seconds()
@@ -320,7 +334,11 @@ class BlockTriangular(SolverBase[Problem]):
 
 
 def _fixed(M: Any, q: Vector, lo: Vector, hi: Vector) -> Vector:
-    """Return the bounds of unknowns whose w has one sign for all admissible values of the others; nan for the rest."""
+    """Return z (n,) of the unknowns that can be fixed at a bound before solving, nan for all others.
+
+    An unknown is fixed if its w = M z + q has one sign for all values of the others within their bounds. It is fixed at
+    ``lo`` if w >= 0 and at ``hi`` if w <= 0. Fixed unknowns narrow the range of w in other rows, so this is repeated.
+    """
     z = np.where(lo == hi, lo, np.nan)
     positive, negative = M.maximum(0.0), M.minimum(0.0)
     while True:

@@ -73,6 +73,7 @@ class Enumeration(SolverBase[Problem]):
         return self._none(problem, search, exact)
 
     def _inconsistent(self, problem: MLCP) -> Claim | None:
+        """Return the claim INCONSISTENT if the equations of a mixed problem contradict each other, otherwise None."""
         reduction = reduce(problem)
         if reduction.consistent:
             return None
@@ -85,6 +86,7 @@ class Enumeration(SolverBase[Problem]):
         )
 
     def _too_large(self, problem: LCP | MLCP) -> Claim:
+        """Return the claim on a problem of more than ``max_n`` pairs: a proof by a linear program, or UNSUITABLE."""
         proof = infeasibility_proof(problem, self.time_limit)
         if proof is not None:
             return Claim(np.zeros(claim_size(problem)), proof.status(problem), 0, "linear program", evidence=proof)
@@ -92,6 +94,11 @@ class Enumeration(SolverBase[Problem]):
         return Claim(np.zeros(claim_size(problem)), Status.UNSUITABLE, 0, detail)
 
     def _none(self, problem: LCP | MLCP, search: BasisSearch, exact: Branching | None) -> Claim:
+        """Return the claim after no basis was a solution.
+
+        It has a proof of infeasibility if a linear program gives one. It is UNSOLVABLE, with the feasible point as z,
+        if the enumeration was complete and the problem is feasible. Otherwise it is STALLED.
+        """
         enumerated = search.summary()
         proof = infeasibility_proof(problem, self.time_limit)
         if proof is not None:

@@ -153,7 +153,7 @@ class _PathSearch(PivotSearch):
         return self.claim(self.first_status or Status.STALLED, self.detail)
 
     def claim(self, status: Status, detail: str = "", evidence: Any = None) -> Claim:
-        """Return the claim on the best candidate, which is a solution if any was found."""
+        """Return the claim on the best candidate; its status is SOLVED, without evidence, if this candidate solves."""
         if measure(self.problem, self.best)[0].solved(self.tolerance):
             status, evidence = Status.SOLVED, None
         return super().claim(status, detail, evidence)

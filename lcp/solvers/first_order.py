@@ -76,7 +76,10 @@ class BoxProblemArrays:
         return np.divide(1.0, self.diagonal, out=np.zeros(self.n), where=usable)
 
     def metric(self) -> Vector:
-        """Return 1 / M_ii rounded to powers of four; if M_ii <= 0, use max_j |M_ij| instead, or 1."""
+        """Return 1 / M_ii (n,), rounded to powers of four.
+
+        If M_ii <= 0, max_j |M_ij| replaces M_ii; a zero row has 1.
+        """
         size = np.where(self.diagonal > 0.0, self.diagonal, self.row_size)
         with np.errstate(divide="ignore"):
             power = np.floor(0.5 * np.log2(size))
@@ -305,6 +308,7 @@ class APGD(IterativeMethod):
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration | Claim:
+        """Return the iteration with a bound on the curvature of M, or the claim UNSUITABLE if M is not symmetric."""
         if not is_symmetric(rows):
             detail = "M is not symmetric: z . M z / 2 + q . z has other stationary points than the solutions"
             return Claim(rows.clipped(np.zeros(rows.n)), Status.UNSUITABLE, 0, detail)

@@ -62,6 +62,7 @@ class ProjectedGaussSeidel(IterativeMethod):
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration:
+        """Return the iteration by sweeps; without a given relaxation and with symmetric M the factor is tuned."""
         from lcp.kernels import first_order as k
 
         symmetric_sweep = self.sweep == "symmetric"
@@ -139,6 +140,10 @@ class RelaxationTuner:
         return 0.5 * (math.log(early) - math.log(late)) / (len(steps) - half)
 
     def _decide(self, rate: float) -> None:
+        """Use the measured decay ``rate`` of a window: try another factor, measure again, or keep one.
+
+        A trial that is not clearly faster is compared with the kept factor, which is measured once more after it.
+        """
         if self._stage == "kept":
             self._rate = rate
             if rate < _FAST and self._sweeps >= self._wait_until:
@@ -246,7 +251,7 @@ class _Directions:
         self.done, self.phase_end = 0, 0
 
     def advance(self, z: Vector, count: int) -> None:
-        """Make ``count`` iterations."""
+        """Make ``count`` iterations on z, in place; with a symmetric M the first can begin a new phase."""
         if self.symmetric and self.done >= self.phase_end:
             self._begin(z)
             count -= 1
@@ -254,6 +259,7 @@ class _Directions:
             self._run(z, count)
 
     def _run(self, z: Vector, count: int) -> None:
+        """Make ``count`` iterations of the kernel on z and the state of the directions, in place."""
         rows = self.rows
         vectors = z, self.y, self.p, self.work, self.state
         self.kernels.nonsmooth_nonlinear_cg(
@@ -262,7 +268,10 @@ class _Directions:
         self.done += count
 
     def _begin(self, z: Vector) -> None:
-        """Check the phase that ends with z, undo it if the objective rose, and begin the next with a plain sweep."""
+        """End the phase of iterations that has reached z, and begin the next one with a plain sweep, in place.
+
+        If the objective rose since the first sweep of the old phase, z is first set back to the z of that sweep.
+        """
         k, rows = self.kernels, self.rows
         plain = False
         if self.done > 0:

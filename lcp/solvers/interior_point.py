@@ -100,7 +100,10 @@ class InteriorPoint(NewtonMethod):
         return progress.claim(status, "the path could not be followed further")
 
     def _follow(self, progress: SolveMonitor, box: ScaledBox, moving: NDArray[np.intp], distance: float) -> Status:
-        """Return the reason why the path ended; `SolveMonitor.check_iterate` has measured every point."""
+        """Follow the path from a start at ``distance`` to its end; return the reason why it ended.
+
+        ``moving`` are the unknowns that are not fixed. ``progress`` measures every point and keeps the best.
+        """
 
         def embedded(x: Vector) -> Vector:
             full = progress.box.start(None)

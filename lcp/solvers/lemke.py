@@ -109,6 +109,11 @@ class Lemke(SolverBase[LCP | MLCP]):
         return options
 
     def _solve_and_verify(self, problem: LCP, z0: NDArray[np.float64] | None, tolerance: float) -> Result | None:
+        """Solve a small dense problem and measure its solution in one kernel; return None if this path does not apply.
+
+        It applies to `Lemke` itself without a covering vector, for a dense M of at most `_IN_ONE` rows and exact q. The
+        parts of the result are computed when they are first read.
+        """
         clock = time.perf_counter()
         M, q = problem._M, problem._q
         n = q.shape[0]

@@ -94,6 +94,10 @@ def _step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] 
 
 
 def _newton_step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
+    """Return the next x and its equations, or None if there is no direction or no step descends.
+
+    The step goes to the basic point of x's active set without a line search if the merit falls there.
+    """
     # The full step is the basic point of the active set, solved for itself: without the rounding of x + d.
     target = basic_point(box, box.states(x, box.rows(x)))
     d = direction(box, at) if target is None else target - x
@@ -108,6 +112,7 @@ def _newton_step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equa
 
 
 def _projected_gradient_step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
+    """Return the next x along the projected gradient, and its equations, or None if the merit does not fall."""
     d = np.clip(x - gradient(box, at), box.lo, box.hi) - x
     step = line_search(box, natural_map, x, d, at, 0.0)
     moved = step is not None and step[2].merit < at.merit

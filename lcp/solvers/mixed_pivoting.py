@@ -51,7 +51,7 @@ class Pivoted:
     _column: Vector = field(repr=False)
 
     def recover(self, z: Vector) -> Vector:
-        """Return (u, y) as one vector for a z of ``lcp``, by the rows of the dictionary."""
+        """Return (u, y) of the mixed problem as one vector for a z of ``lcp``: u by rows of the dictionary, y >= 0."""
         w = self.lcp._M @ z + self.lcp._q
         which, rows, constants = self._u
         n = self.swapped.shape[0]

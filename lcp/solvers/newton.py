@@ -136,7 +136,7 @@ class SolveMonitor(SolveState):
         return self.deadline - cpu_seconds()
 
     def limit(self, detail: str = "") -> Claim:
-        """Return the claim after a limit."""
+        """Return the claim ITERATION_LIMIT, or SOLVED if a candidate solves; the detail names the limit reached."""
         which = "iteration limit" if self.iterations >= self.max_iterations else "time limit"
         return self.claim(Status.ITERATION_LIMIT, f"{which}; {detail}" if detail else which)
 
@@ -162,6 +162,7 @@ class NewtonMethod(SolverBase[LCP | BoxLCP]):
 
     @np.errstate(all="ignore")
     def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
+        """Scale the problem; claim the start if it is a solution, otherwise iterate with `_from_start`."""
         box = scaled_box(problem, congruent=self.congruent, balanced=not self.congruent)
         progress = SolveMonitor(problem, box, request.tolerance, self.max_iterations, self.time_limit, request.trace)
         start = progress.start(request.z0)
@@ -330,6 +331,7 @@ def direction(box: ScaledBox, at: Equations) -> Vector | None:
 
 
 def _jacobian(M: Any, a: Vector, b: Vector) -> Any:
+    """Return diag(a) + diag(b) M, sparse if M is."""
     if isinstance(M, np.ndarray):
         J = b[:, None] * M
         J[np.diag_indices_from(J)] += a

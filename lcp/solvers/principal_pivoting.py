@@ -67,7 +67,7 @@ class PivotingState(PivotSearch):
         )  # fmt: skip
 
     def choose(self, start: Vector | None) -> None:
-        """Choose the basis of a start: unknowns between their bounds, and all unknowns without bounds."""
+        """Choose the basis for the next `build`: the z of the start between their bounds, and all without bounds."""
         self.best, self.least = np.clip(np.zeros(self.problem.n), self.lo, self.hi), np.inf
         self.warm = start is not None
         self.info[:], self.iterations = 0, 0
@@ -79,7 +79,7 @@ class PivotingState(PivotSearch):
             self.rest[:] = np.where((start >= self.hi) & np.isfinite(self.high), self.high, self.rest)
 
     def keep(self) -> None:
-        """Choose the present basis."""
+        """Choose the tableau's present basis for the next `build`; nonbasic z rest at their nearest bound, or 0."""
         self.wanted[:] = self.inside
         resting = self.inside == 0
         nearest = np.where(np.abs(self.y - self.high) < np.abs(self.y - self.low), self.high, self.low)
@@ -93,9 +93,9 @@ class PivotingState(PivotSearch):
         self.size[:] = np.maximum(np.abs(self.b), np.abs(self.x))
 
     def solution(self) -> Claim | None:
-        """Return the claim of the present basis, from the original data, if it solves the original problem.
+        """Solve the present basis from the original data; return the claim if its z solves the problem, otherwise None.
 
-        Otherwise keep its z if it is the best.
+        ``best`` gets z if its backward error is the least so far.
         """
         z = np.empty(self.problem.n)
         self.kernels.resolve(self.tableau, self.lo, self.hi, self.active, self.perm, self.A, self.load, self.work, z)
@@ -207,7 +207,10 @@ class CottleDantzig(PrincipalPivoting):
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.WARM_START | Traits.BOXED
 
     def _from(self, run: PivotingState, start: Vector | None) -> Claim:
-        """Pivot as the other methods, polish a final basis of an `LCP`, and begin again without the start."""
+        """Pivot as the other methods; if this fails, refine the best z of an `LCP`, then begin again without a start.
+
+        Only if a start was given is there a second attempt.
+        """
         claim = super()._from(run, start)
         if claim.status in (Status.SOLVED, Status.INFEASIBLE) or run.timed_out():
             return claim

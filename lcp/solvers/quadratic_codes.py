@@ -114,6 +114,7 @@ class Clarabel(_Code):
     package: ClassVar[str | None] = "clarabel"
 
     def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
+        """Solve the program by Clarabel; ``start`` is ignored."""
         import clarabel
         from scipy import sparse
 
@@ -155,6 +156,7 @@ class PIQP(_Code):
     package: ClassVar[str | None] = "piqp"
 
     def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
+        """Solve the program by PIQP; ``start`` is ignored."""
         import piqp
 
         A, b, C, low, high = program.split_rows()
@@ -188,6 +190,7 @@ class ProxQP(_Code):
     traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
 
     def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
+        """Solve the program by ProxQP, warm-started at ``start`` if it is given."""
         from proxsuite import proxqp
 
         n = program.c.shape[0]

@@ -116,9 +116,10 @@ def center_of(problem: LCP | BoxLCP) -> Vector:
 
 
 def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
-    """Return the scaled convex QP of the problem without its fixed unknowns, or None if M is not positive semidefinite.
+    """Return the scaled convex QP of the problem, or None if M is not positive semidefinite.
 
-    If M is not symmetric, the rows M z + q have multipliers, as in `_monotone`.
+    Unknowns with lo = hi are left out. The variable is x = (z - center) / scale, with `center_of` the problem; use
+    `QuadraticProgram.recover` to return to z. If M is not symmetric, the program of `_monotone` is returned.
     """
     from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
 
@@ -216,6 +217,11 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
         """Return the result of the QP code."""
 
     def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
+        """Solve the QP of a monotone problem by the code, and refine its z on the active set.
+
+        If this does not solve the problem, look for a proof that it is infeasible. The claim is UNSUITABLE if M is not
+        positive semidefinite or the code is not installed.
+        """
         z, tolerance = center_of(problem), request.tolerance
         if self.package is not None and not _installed(self.package):
             detail = f"{self.package} is not installed: pip install '.[peers]'"
@@ -248,6 +254,7 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
 
 
 def _installed(package: str) -> bool:
+    """Return True if the package can be imported."""
     try:
         importlib.import_module(package)
     except ImportError:

@@ -10,6 +10,10 @@ __all__ = ["atomic_add", "atomic_load", "atomic_store"]
 
 
 def _intrinsics() -> tuple[Any, Any, Any]:
+    """Return the numba intrinsics load(words, i), exchange(words, i, value) and add(words, i, value) on int64 arrays.
+
+    They are sequentially consistent. Exchange and add return the previous value.
+    """
     from numba.core import types
     from numba.extending import intrinsic
 

@@ -46,7 +46,10 @@ JOINT_ROUNDS: Final = 3
 
 @kernel(inner=True)
 def fill_rhs(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
-    """Fill velocities and forces of contacts with compliance eps, and of joint rows, in the given modes."""
+    """Fill the right side of the system of the given modes: the forces at zero velocity, and the v they give.
+
+    ``search.v`` becomes v_free + h sum Y' p, with the forces p of contacts of compliance eps and of joint rows.
+    """
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
     first = rows.nc + rows.nr
@@ -66,7 +69,10 @@ def fill_rhs(rows: ContactSystem, polygon: FrictionCone, search: SolverState, ep
 
 @kernel(inner=True)
 def compliant_force(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float) -> None:
-    """Fill the force of a contact with compliance eps in its mode, for its rates."""
+    """Set ``contacts.p[c]`` to the force of contact c in its mode at its rates ``contacts.s[c]``.
+
+    ``eps`` is its compliance, to which the normal adds its own softness.
+    """
     s = contacts.s[c]
     x = -s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
     projected_force(polygon, friction_bound(rows, c), contacts.mode[c], x, -s[1] / eps, -s[2] / eps, contacts.p[c])
@@ -81,17 +87,17 @@ def compliant_stiffness(rows: ContactSystem, polygon: FrictionCone, contacts: Co
 
 @kernel(inner=True)
 def joint_row_force(joined: JointRowState, i: int) -> None:
-    """Return the force of a joint row for its rate: at its bound, or between the bounds."""
+    """Set the force of joint row i, if it is between its bounds, from its rate; a force at a bound stays."""
     if joined.slope[i] > 0.0:
         joined.p[i] = (JOINT_COMPLIANCE * joined.diagonal[i] * joined.previous_p[i] - joined.s[i]) * joined.slope[i]
 
 
 @kernel(inner=True)
 def law_violation(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> tuple[float, float]:
-    """Return the largest difference of the contacts' forces from P(-s / eps), for any modes, and the largest force.
+    """Return the largest error |p - P(-s / eps)| of the contacts' forces, and the largest normal force.
 
-    A residual as a fraction of the speeds is not enough: with redundant rows, rates that are off by a thousandth of the
-    compliant ones leave forces that are off by a thousandth of the largest.
+    P is the projection to the cone, for any mode. A residual as a fraction of the speeds is not enough. With redundant
+    rows an error of the rates, as a fraction of the compliant ones, is the same fraction of the largest force.
     """
     contacts, law = search.contacts, search.scratch3_a
     largest = 0.0
@@ -154,7 +160,10 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
 
 @kernel(inner=True)
 def solve_rigid_joint_rows(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> int:
-    """Make the joint rows rigid at compliance eps of the contacts; return the number of steps, or -1."""
+    """Make the joint rows rigid by proximal rounds, with contacts of compliance eps.
+
+    Return the number of active-set steps, or -1 if the modes of a round did not converge.
+    """
     joined = search.joined
     steps = 0
     for _ in range(JOINT_ROUNDS if joined.p.shape[0] > 0 else 0):

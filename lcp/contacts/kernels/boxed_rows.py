@@ -94,7 +94,7 @@ def _add_coupling(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less:
 
 @kernel(inner=True)
 def _shift(q: Floats, a: int, a_less: int, a_sign: float, rate: float) -> None:
-    """Add a rate to the rows of a force; indices as for `_add_coupling`."""
+    """Add ``rate`` to q in the rows of a force's variables, with their signs; indices are as in `_add_coupling`."""
     if a >= 0:
         q[a] += a_sign * rate
     if a_less >= 0:
@@ -213,9 +213,10 @@ def has_anchors(lo: Floats, hi: Floats) -> bool:
 def fill_boxed_rhs(
     rows: ContactSystem, posed: Floats, v: Floats, q: Floats, amounts: Floats, sizes: Floats, units: Floats
 ) -> float:
-    """Fill q of the variables x and y, and the scales of their rows; return the largest balanced amount.
+    """Fill q of the variables x and y, and the scales of their rows.
 
-    v (nv,) includes the anchors' effect; the amounts are those of the row without any force.
+    v (nv,) is the velocity at x = y = 0. ``amounts`` become the rates without any force, ``units`` the square roots of
+    the responses R. Return the largest of rate / sqrt(R), and of a small fraction of the bounds times sqrt(R).
     """
     lo = rows.lo
     hi = rows.hi
@@ -256,9 +257,10 @@ def fill_boxed_rhs(
 
 @kernel(inner=True)
 def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats, z: Floats, w: Floats) -> None:
-    """Fill the rates, w of x and y for the forces f of all rows, and in z the rates y that remain at upper bounds.
+    """Fill the rates and w of the boxed rows, for the forces f of all rows and their v+.
 
-    ``z`` has the variables from which f was recovered.
+    ``rates`` are J v+ + k, without softness. ``z`` has the variables from which f was recovered. Only y of rows with
+    two finite bounds is set in z: to the negative rate if the force is at its upper bound, otherwise to 0.
     """
     lo = rows.lo
     hi = rows.hi

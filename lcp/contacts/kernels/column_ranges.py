@@ -19,7 +19,10 @@ MANY: Final = 12
 
 @kernel(inline=True)
 def row_ranges(spans: Ints, i: int, nv: int) -> tuple[int, int, int, int]:
-    """Return the two column ranges of row i."""
+    """Return (a, b, c, d): row i has entries in the columns a .. b and c .. d only (ends excluded).
+
+    A row beyond the end of ``spans`` has all columns, 0 .. nv.
+    """
     if i >= spans.shape[0]:
         return 0, nv, nv, nv
     return spans[i, 0], spans[i, 1], spans[i, 2], spans[i, 3]

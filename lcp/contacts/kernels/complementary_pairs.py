@@ -84,7 +84,7 @@ def pair_float_size(ncone: int, nj: int, k: int) -> int:
 
 @kernel(inner=True)
 def pair_state_views(polygon: FrictionCone, search: SolverState, memory: Floats) -> PairState:
-    """Return views of the memory as a point; an exact cone is a disc."""
+    """Return views of the ``memory`` as a `PairState`; an exact cone in space is a disc, otherwise edges are used."""
     ncone, nj = search.contacts.mode.shape[0], search.joined.p.shape[0]
     disc, edges = polygon.exact, polygon.edge_directions[: 2 * polygon.r]
     width = 4 if disc else edges.shape[0] + 2
@@ -108,7 +108,11 @@ def pair_state_views(polygon: FrictionCone, search: SolverState, memory: Floats)
 def fill_start(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, x: PairState, forces: float, rates: float
 ) -> float:
-    """Fill z0, w0 of a start, ``forces`` and ``rates`` times as large as the island's; return the unit of products."""
+    """Fill z, w and the products z w of a start, and the forces of joint rows.
+
+    z and w of contacts are ``forces`` and ``rates`` times the sizes that follow from the free motion and the responses.
+    Return the unit of the products: the mean of speed^2 / response over the contacts.
+    """
     contacts, joined = search.contacts, search.joined
     speed = search.speed if search.speed > 0.0 else 1.0
     total = 0.0
@@ -187,7 +191,10 @@ def warm_start(rows: ContactSystem, search: SolverState, x: PairState) -> None:
 
 @kernel(inner=True)
 def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverState, x: PairState, eps: float) -> None:
-    """Fill forces, velocities and rates of z, and their residual; contacts have the compliance eps."""
+    """Compute the state's forces, velocities and rates from z, and ``x.miss`` = w - M z - q.
+
+    ``eps`` is the compliance of contacts in M; the rates in the state are without it.
+    """
     contacts, joined, z, w, miss = search.contacts, search.joined, x.z, x.w, x.miss
     last = x.width - 1
     for c in range(rows.r.shape[0]):
@@ -234,7 +241,7 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 
 @kernel(inner=True)
 def nesterov_todd_scaling(x: PairState, at: int) -> tuple[float, float, float, float]:
-    """Compute Nesterov and Todd's scaling of a disc: size and direction (a0; a1, a2) of H = size (2 a a' - R)."""
+    """Return (size, a0, a1, a2) of Nesterov and Todd's scaling H = size (2 a a' - R) of the disc at ``at``."""
     z, w = x.z, x.w
     b = math.sqrt(determinant(z[at + 1], z[at + 2], z[at + 3]))
     e = math.sqrt(determinant(w[at + 1], w[at + 2], w[at + 3]))
@@ -387,7 +394,11 @@ def newton_step(
     dz: Floats,
     dw: Floats,
 ) -> bool:
-    """Fill dz and dw for the right sides; form and factor the matrix if requested. Return False without factors."""
+    """Fill the Newton step dz, dw for the right sides ``x.right`` and ``x.off``, with contacts of compliance eps.
+
+    With ``form`` the matrix is formed and factored, otherwise its present factors are used. Return False if the matrix
+    is singular.
+    """
     contacts, joined, dv = search.contacts, search.joined, search.trial_v
     first = rows.nc + rows.nr
     fill_slopes(rows, search, x)

@@ -126,7 +126,7 @@ def save_step(search: SolverState, kept: SavedStep) -> None:
 
 @kernel(inner=True)
 def restore_step(search: SolverState) -> None:
-    """Restore the modes, and the forces of joint rows."""
+    """Restore the modes and the forces of joint rows that `save_step` saved, and the slopes of these forces."""
     joined = search.joined
     for c in range(search.previous_modes.shape[0]):
         search.contacts.mode[c] = search.previous_modes[c]

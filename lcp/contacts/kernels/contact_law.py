@@ -164,7 +164,11 @@ def edge_vector(polygon: FrictionCone, mode: int) -> tuple[float, float]:
 
 @kernel(inner=True)
 def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: float, z: float, p: Floats) -> None:
-    """Fill p (3,), the point (x; y, z) projected in the given mode."""
+    """Fill p (3,) with the projection of the point (x; y, z) by the linear map of the given mode.
+
+    OPEN gives 0, STICK the point itself, and the modes of sliding the corner, side or direction they stand for, with
+    normal force x. Whether the point belongs to the mode is not checked.
+    """
     p[0] = 0.0
     p[1] = 0.0
     p[2] = 0.0

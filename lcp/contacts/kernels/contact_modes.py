@@ -33,7 +33,10 @@ def fill_edge_directions(r: int, turns: Floats) -> None:
 
 @kernel(inner=True)
 def enclosing_edge(r: int, turns: Floats, x: float, y: float) -> tuple[int, float, float]:
-    """Return j and the components of (x, y) along edges j and j + 1; for r = 1 only the sign of x counts."""
+    """Return j with (x, y) between edges j and j + 1, and its components along these two edges, both >= 0.
+
+    For r = 1 there is one tangent: j is 0 or 1 by the sign of x, the first component |x| and the second 0.
+    """
     if r == 1:
         return (0, x, 0.0) if x >= 0.0 else (1, -x, 0.0)
     nearest = 0
@@ -53,7 +56,10 @@ def enclosing_edge(r: int, turns: Floats, x: float, y: float) -> tuple[int, floa
 
 @kernel(inner=True)
 def sliding_mode(r: int, turns: Floats, j: int, x: float, y: float, bound: float) -> int:
-    """Return the mode of the polygon's point nearest to (x, y), which the edges j and j + 1 enclose."""
+    """Return the mode of the polygon's point nearest to (x, y), outside it between edges j and j + 1.
+
+    The polygon has its corners at ``bound`` times the edges. The mode is a corner or the side between them.
+    """
     if r == 1:
         return SLIDE_EDGE + 2 * j
     ex = turns[j + 1, 0] - turns[j, 0]

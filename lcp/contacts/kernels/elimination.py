@@ -39,7 +39,7 @@ def elimination_ints(nc: int, nt: int) -> int:
 
 @kernel(inner=True)
 def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
-    """Return views of its workspace."""
+    """Return the views of an `Elimination` in ``wi``, for nc cones and trees with the given first velocities."""
     nt = starts.shape[0] - 1
     pairs = view_2d(wi, 0, nc, 3)
     at = 3 * nc
@@ -75,7 +75,10 @@ def tree_at(starts: Ints, column: int) -> int:
 
 @kernel(inner=True)
 def order_elimination(trees: Elimination, spans: Ints) -> None:
-    """Find the order for contacts in the given ranges, without contacts in all columns, and place the panels."""
+    """Find the elimination order of the trees for contacts in the given column ranges, and place the panels.
+
+    Each contact must act on one or two trees.
+    """
     starts, order, fill, later, offset, pairs = (
         trees.starts,
         trees.order,
@@ -245,7 +248,10 @@ def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
 
 @kernel(inner=True, long_loops=True)
 def products(left: Floats, column: int, right: Floats, first: int, total: Floats) -> None:
-    """Fill total with a column of one panel times the columns of the other one from ``first`` on."""
+    """Fill ``total`` with the products of column ``column`` of ``left`` and the columns of ``right`` from ``first`` on.
+
+    total_j = sum_p left[p, column] right[p, first + j], for panels of the same rows.
+    """
     n = left.shape[0]
     size = total.shape[0]
     done = 0
@@ -269,9 +275,10 @@ def products(left: Floats, column: int, right: Floats, first: int, total: Floats
 
 @kernel(inner=True)
 def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
-    """Find the runs of columns of trees later[x:end] in the panels of the first of them; return their number.
+    """Find which columns of the trees ``later[x:end]`` are adjacent in the panels of the first of them.
 
-    A run has its start among the columns of these trees, and in the panel; the next run ends it.
+    Each run of adjacent columns gets a row of ``trees.runs``: its start among the columns of these trees, and its start
+    in the panel. One more row ends the last run. Return the number of runs. ``width`` is the end of the columns.
     """
     later, offset, runs = trees.later, trees.offset, trees.runs
     own = later[x]
@@ -294,7 +301,7 @@ def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
 
 @kernel(inner=True, long_loops=True)
 def subtract_runs(runs: Ints, count: int, skip: int, total: Floats, row: Floats) -> None:
-    """Subtract the runs of a sum from a row of a panel; both lack the first ``skip`` columns."""
+    """Subtract ``total`` from a row of a panel, run by run (`find_runs`); both lack the first ``skip`` columns."""
     for i in range(count):
         begin = max(runs[i, 0] - skip, 0)
         source = total[begin : runs[i + 1, 0] - skip]

@@ -10,7 +10,10 @@ from lcp.kernels import Floats, kernel
 
 @kernel(inner=True)
 def facet(polygon: FrictionCone, mu: float, mode: int, i: int, n: Floats) -> bool:
-    """Fill n of the i-th inequality n x <= 0 of the points x of a mode; return False if there are no more."""
+    """Fill n (3,) of the i-th inequality n . x <= 0 that the points x = (normal; tangential) of a mode satisfy.
+
+    Return False if the mode has no i-th inequality. The boundary of a circular cone is not among those of STICK.
+    """
     n[0] = -1.0
     n[1] = 0.0
     n[2] = 0.0
@@ -62,7 +65,7 @@ def facet(polygon: FrictionCone, mu: float, mode: int, i: int, n: Floats) -> boo
 
 @kernel(inline=True)
 def facet_of(rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, i: int, n: Floats) -> bool:
-    """Return `facet` of a contact or of a moment cone."""
+    """Return `facet` for cone c, a contact or a cone of moments, with its friction bound."""
     there = facet(polygon, friction_bound(rows, c), mode, i, n)
     if rows.r[c] == 1:
         n[2] = 0.0
@@ -71,7 +74,10 @@ def facet_of(rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, i: i
 
 @kernel(inner=True)
 def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
-    """Fill n (3,) with n x > 0 for the points x outside the side from edge j to the next; ``sign`` -1 reverses it."""
+    """Fill n (3,) so that n . x > 0 for points x outside the pyramid's side from edge j to edge j + 1.
+
+    ``sign`` is 1, or -1 for the reversed inequality.
+    """
     x = turns[j, 0] + turns[j + 1, 0]
     y = turns[j, 1] + turns[j + 1, 1]
     n[0] = -sign * mu * (x * turns[j, 0] + y * turns[j, 1])
@@ -81,7 +87,10 @@ def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
 
 @kernel(inner=True)
 def past_corner(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats) -> None:
-    """Fill n (3,) with n x > 0 for the points x beyond a corner in the direction of side j; ``sign`` -1 reverses it."""
+    """Fill n (3,) so that n . x > 0 for points x beyond a corner, in the direction from edge j to edge j + 1.
+
+    ``sign`` is 1, or -1 for the reversed inequality.
+    """
     x = turns[j + 1, 0] - turns[j, 0]
     y = turns[j + 1, 1] - turns[j, 1]
     n[0] = -sign * mu * (x * turns[corner, 0] + y * turns[corner, 1])

@@ -64,7 +64,7 @@ DV_DEPS_ITERATIONS: Final = 2
 
 @kernel(inner=True)
 def with_delassus_diagonal(case: IslandProblem, diagonal: Floats) -> IslandProblem:
-    """Return the problem with the diagonal J_i Y_i of its rows in ``diagonal``."""
+    """Fill ``diagonal`` (m,) with J_i Y_i of the rows, and return the problem with it as ``rows.diagonal``."""
     r = case.rows
     for i in range(diagonal.shape[0]):
         diagonal[i] = dot_of_row(r, i, r.J[i], r.Y[i])
@@ -81,7 +81,8 @@ def store_dv_deps(
 ) -> None:
     """Store y of `is_still_equal_compliance`: (v+ - v_eps) / eps, corrected for the forces in z0.
 
-    The factored matrix of the modes is 1 + h Y' J / eps, accurate enough for corrections.
+    Nothing is stored for exact cones, cones of moments or joint rows. The factored matrix of the modes is
+    1 + h Y' J / eps, accurate enough for corrections. The state's rates and forces are overwritten.
     """
     rows, y, contacts, x = case.rows, answer.dv_deps, search.contacts, search.trial_v
     nv = y.shape[0]
@@ -107,7 +108,10 @@ def store_dv_deps(
 
 @kernel(inner=True)
 def slides_along_edge(rows: ContactSystem, polygon: FrictionCone, c: int, eps: float, p: Floats, s: Floats) -> bool:
-    """Return True if contact c slides at rates s (3,) with its force p (3,) at a corner for any compliant motion."""
+    """Return True if contact c certainly slides with its force p (3,) at a corner of the polygon, at rates s (3,).
+
+    The slip must be much larger than the compliant motion at eps, and must have the same corner if it turns a little.
+    """
     bound = rows.mu[c] * p[0]
     if math.sqrt(s[1] * s[1] + s[2] * s[2]) <= FAST * eps * bound:
         return False
@@ -125,7 +129,10 @@ def slides_along_edge(rows: ContactSystem, polygon: FrictionCone, c: int, eps: f
 def is_still_equal_compliance(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState
 ) -> bool:
-    """Return True if forces of z0 that solve the problem, of contacts only, are certainly the selected ones.
+    """Return True if the forces of z0, which solve the problem, are certainly its equal-compliance forces.
+
+    This is judged from y = ``answer.dv_deps`` (`store_dv_deps`) without a solve. Return False with joint rows, exact
+    cones, cones of moments or softness, and if in doubt.
 
     The caller counts one system for it, so that records do not depend on where a run was resumed.
     """
@@ -206,7 +213,10 @@ def refine_in_one_step(
 
 @kernel(inner=True)
 def separates_freely(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
-    """Return True if no rate approaches by more than rounding, so that no contact presses."""
+    """Return True if no normal or limit approaches by more than rounding at zero force, so that all forces are zero.
+
+    ``q`` and ``loads`` come from `fill_rhs_and_scales`. With boxed rows the answer is False.
+    """
     if rows.lo.shape[0] > 0:
         return False
     rounding_errors = loads[count_rows(rows) :]

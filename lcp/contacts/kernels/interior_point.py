@@ -126,7 +126,10 @@ def distance_from_curve(x: PairState, s: float, dz: Floats, dw: Floats, l: float
 
 @kernel(inner=True)
 def log_inner_product(x: PairState, az: Floats, aw: Floats, bz: Floats, bw: Floats) -> float:
-    """Return the inner product of two steps in the logarithms of z and w; of a disc in its barrier's metric."""
+    """Return the inner product of the steps (az, aw) and (bz, bw) in the logarithms of z and w.
+
+    For a disc it is the inner product in the metric of its barrier.
+    """
     total = 0.0
     for i in range(x.z.shape[0]):
         if not x.product[i] > 0.0:
@@ -212,7 +215,11 @@ def solve_homotopy(
     eps: float,
     most: int,
 ) -> tuple[int, float]:
-    """Follow the curve from the point in memory; return the systems factored, and the residual of the stored forces."""
+    """Follow the curve from the point in memory, by predictor and corrector steps in at most ``most`` systems.
+
+    ``near`` gets the forces of the least natural residual. Return the number of systems factored, and this residual,
+    infinite if there is none.
+    """
     n = x.z.shape[0]
     l, way, allowed, kept_l, step = 1.0, -1.0, FIRST_ALLOWANCE, 1.0, 0.0
     kept, corrections, systems = False, 0, 0
@@ -307,9 +314,11 @@ def solve_mehrotra(
     unit: float,
     most_short: int,
 ) -> tuple[int, float, bool]:
-    """Run Mehrotra's predictor-corrector from the point in memory until ``most_short`` steps were short.
+    """Run Mehrotra's predictor-corrector method from the point in memory, with contacts of compliance eps.
 
-    Returns the systems solved, the least misfit, and whether the method converged.
+    It ends when it has converged, or when ``most_short`` steps were short or a limit is reached. ``unit`` is the result
+    of `fill_start`. ``near`` gets the forces of the least natural residual. Returns the systems solved, this residual,
+    and whether the method converged.
     """
     n = x.z.shape[0]
     pairs = 0
@@ -359,7 +368,7 @@ def solve_mehrotra(
 
 @kernel(inner=True)
 def step_to_boundary(x: PairState) -> float:
-    """Return the fraction of the step in tz, tw that reaches the boundary, at most 1; 0 if the step is not finite."""
+    """Return the fraction, at most 1, of the step tz, tw that keeps z and w in their cones; 0 if it is not finite."""
     part = 1.0
     for i in range(x.z.shape[0]):
         if x.product[i] > 0.0:
@@ -410,9 +419,10 @@ def duality_measure(x: PairState, s: float, pairs: int) -> float:
 def polish(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, near: ProximalState, least: float, most: int
 ) -> tuple[int, float]:
-    """Improve the stored forces towards the rigid problem; return systems, and the residual of the forces then stored.
+    """Improve the forces stored in ``near``, of residual ``least``, towards the rigid problem.
 
-    First by proximal Newton in at most ``most`` systems, then by proximal points in the modes of the forces.
+    Make at most ``most`` systems of proximal Newton steps, then proximal points in the modes of the forces. The state
+    and ``near`` then have the forces of least residual. Return the number of systems, and this residual.
     """
     restore_forces(search, near.best, near.joined[1])
     systems = 0

@@ -333,7 +333,10 @@ def fill_certificate(case: IslandProblem, answer: IslandSolution, loads: Floats)
 
 @kernel(inner=True)
 def accept_or_keep_best(case: IslandProblem, answer: IslandSolution, diagonal: Floats, loads: Floats) -> bool:
-    """Return True if the forces in z solve the problem; store the best forces so far."""
+    """Fill the residuals and the certificate of the forces in z; return True if they solve the problem.
+
+    ``answer.best_z`` gets them if they violate it less than all before.
+    """
     fill_residuals(case, answer, diagonal, loads)
     worst = fill_certificate(case, answer, loads)
     natural = case.tolerance * answer.residuals[NATURAL_MAP] / answer.residuals[NATURAL_LIMIT]

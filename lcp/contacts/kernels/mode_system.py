@@ -143,13 +143,16 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
 
 @kernel(inline=True)
 def depends_on_rates(B: Floats) -> bool:
-    """Return True if a moment of slope B (3, 3) changes with any rate."""
+    """Return True if the moments of a cone with slope B (3, 3) change with the rates; if not, K has no term of it."""
     return B[1, 0] != 0.0 or B[2, 0] != 0.0 or B[1, 1] != 0.0 or B[2, 2] != 0.0
 
 
 @kernel(inner=True)
 def fill_contact_stiffness(rows: ContactSystem, polygon: FrictionCone, c: int, D: Floats, B: Floats) -> None:
-    """Fill B of the three rows of contact c from the slope D along normal and axes."""
+    """Fill B (3, 3) over the three rows of contact c from the slope D (3, 3) along the normal and orthogonal axes.
+
+    The rows of friction can be skew to the axes. B of a cone of moments is converted to moments.
+    """
     skew = polygon.skew
     stretch = polygon.stretch
     for i in range(CONTACT_DIM):

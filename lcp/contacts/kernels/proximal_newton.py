@@ -123,7 +123,11 @@ def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 def proximal_residual(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, rho: float, v: Floats
 ) -> float:
-    """Fill modes, p = P(p0 - t s(v)) and G = v_free + h sum Y' p - v; return the largest |G|."""
+    """Fill the rates s at v, the modes, the forces p = P(p0 - t s) and ``memory.G`` = v_free + h sum Y' p - v.
+
+    P projects to the cones and bounds, p0 is in ``memory.before`` and ``memory.joined``, and t is ``rho`` over a row's
+    response. Return the largest |G|.
+    """
     contacts, joined = search.contacts, search.joined
     G = memory.G
     nv = v.shape[0]
@@ -162,7 +166,10 @@ def proximal_residual(
 def newton_step(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, rho: float
 ) -> bool:
-    """Replace F by the Newton step in the state's modes; return False if their system has no factors."""
+    """Replace the residual ``memory.F`` by K^-1 F, the Newton step of v in the state's modes.
+
+    Return False if K is singular.
+    """
     contacts = search.contacts
     for c in range(contacts.p.shape[0]):
         normal = rows.cone_contacts[c]

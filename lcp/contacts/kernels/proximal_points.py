@@ -47,10 +47,12 @@ def update_modes(
 ) -> tuple[int, bool, float]:
     """Choose each mode from the force that would cancel the rate of its row alone.
 
-    Returns how many modes changed, whether any mode or the corner of a disc changed, and the residual. Contacts have
-    the compliance eps, 0 if all is rigid; a force also responds with a ``share`` of its diagonal response. Forces are
-    projected to new modes. The residual is the largest speed by which a row violates its law; for a polygon and eps > 0
-    it is the missing compliant speed.
+    - eps is the compliance of contacts, 0 if all is rigid.
+    - ``share`` is a factor of the diagonal response: a force responds to its rate with share * response + eps.
+
+    Forces are projected to new modes. Returns how many modes changed, whether any mode or the corner of a disc changed,
+    and the residual. The residual is the largest speed by which a row violates its law. For a polygon and eps > 0 it is
+    eps times the largest error of a force.
     """
     contacts, joined = search.contacts, search.joined
     soft_misfit = eps > 0.0 and not polygon.exact
@@ -112,7 +114,11 @@ def update_modes(
 def stiffness_of(
     rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float
 ) -> tuple[float, float]:
-    """Return 1 / compliance of a contact along its normal and its tangents."""
+    """Return the stiffness 1 / compliance of contact c along its normal and along its tangents.
+
+    The compliance is eps. If eps is 0, it is the contact's own: its response over `STIFFNESS`. The normal adds its
+    softness.
+    """
     normal = rows.cone_contacts[c]
     if eps > 0.0:
         return 1.0 / (rows.gamma[normal] + eps), 1.0 / eps
@@ -124,7 +130,10 @@ def stiffness_of(
 def force_increment(
     rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float, ds: Floats, shift: Floats
 ) -> None:
-    """Fill the change (3,) of a contact's force in its mode, for its rates and their change ds (3,)."""
+    """Fill ``shift`` (3,) with the change of contact c's force in its mode, for the rates s + ds; ds is (3,).
+
+    ``eps`` is as in `stiffness_of`.
+    """
     if contacts.mode[c] == OPEN:
         for i in range(CONTACT_DIM):
             shift[i] = 0.0
@@ -153,7 +162,9 @@ def force_increment(
 
 @kernel(inner=True)
 def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
-    """Take one proximal step in the modes whose matrix is factored: K dv = -h Y' B s, and its forces.
+    """Take one proximal step in the modes whose matrix is factored: solve K dv = -h Y' B s, and add to the forces.
+
+    The velocities and rates in the state are not updated.
 
     ``eps`` is the compliance in the matrix, 0 if each contact has its own.
     """

@@ -43,7 +43,10 @@ BEYOND: Final = 1e-12
 
 @kernel(inner=True)
 def fill_path_points(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath) -> None:
-    """Fill the points and modes that belong to the forces in the state."""
+    """Fill the points x = p - s / response, and their modes, from the forces p and rates s in the state.
+
+    The forces of joint rows become their points, clipped to the bounds.
+    """
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         s, x, p = contacts.s[c], shifted.fixed[c], contacts.p[c]
@@ -97,9 +100,9 @@ def begin_at_points(
 def centre_at_points(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> None:
-    """Set ``shifted.center`` to the forces of the points, and the shift that makes them a solution at t = 1.
+    """Set the state's forces and ``shifted.center`` to the projected points, and compute the shift for them.
 
-    ``shifted.kept`` gets the change of the centre.
+    ``shifted.kept`` gets the change of the centre. The shift makes the forces a solution at t = 1 (`begin_at_points`).
     """
     contacts, aim = search.contacts, search.scratch3_b
     for c in range(contacts.p.shape[0]):
@@ -130,7 +133,10 @@ def fill_answer(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def is_drifting(rows: ContactSystem, search: SolverState, shifted: PwlPath) -> bool:
-    """Return True if the forces have moved from the centre nearly as the centre moved from the previous one."""
+    """Return True if the last two changes of the forces, weighted by the responses, are nearly equal.
+
+    These are the change from the centre, and the change of the centre in ``shifted.kept``.
+    """
     square = 0.0
     product = 0.0
     before = 0.0

@@ -147,7 +147,10 @@ def form_path_system(
 def solve_path_system(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> bool:
-    """Fill the points and velocities of the system; return False if it has no factors."""
+    """Factor the path's matrix, and fill the points and velocities of the present modes as constant part + t part.
+
+    The results are ``shifted.fixed``, ``moving``, ``joined`` and ``v``. Return False if the matrix is singular.
+    """
     contacts, joined, v = search.contacts, search.joined, shifted.v
     for i in range(panel_size(search.trees)):
         search.K[i] = shifted.base[i]
@@ -180,7 +183,10 @@ def solve_path_system(
 
 @kernel(inner=True)
 def distance_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -> float:
-    """Return the change of t until the sticking point x + t d reaches the boundary of its circular cone."""
+    """Return how far t can move in the direction ``way`` until x + t d leaves its circular cone, or infinity.
+
+    ``width`` is the friction bound, ``way`` is 1 or -1.
+    """
     x0, y0, z0 = x[0] + t * d[0], x[1] + t * d[1], x[2] + t * d[2]
     a = d[1] * d[1] + d[2] * d[2] - width * width * d[0] * d[0]
     b = way * (y0 * d[1] + z0 * d[2] - width * width * x0 * d[0])
@@ -200,7 +206,10 @@ def distance_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -
 def begin_sliding(
     polygon: FrictionCone, width: float, c: int, eps: float, x: Floats, d: Floats, t: float, n: Floats
 ) -> None:
-    """Start sliding of a point at the boundary of its circular cone; n points out of the cone."""
+    """Store the sliding direction of contact c, whose point x + t d is at the boundary of its circular cone.
+
+    n (3,) becomes the normal that points out of the cone there.
+    """
     y, z = x[1] + t * d[1], x[2] + t * d[2]
     size = math.sqrt(y * y + z * z)
     project_sliding(polygon, width, c, False, eps, size / width, y, z, n)
@@ -211,7 +220,11 @@ def begin_sliding(
 def next_mode_change(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, t: float, way: float
 ) -> tuple[float, int, int]:
-    """Return the change of t until a mode changes, the contact or row that changes, and its inequality."""
+    """Return how far t can move in the direction ``way`` until a mode changes, the cone or row, and its inequality.
+
+    The second value is c for a cone, ncone + i for joint row i, and -1 if nothing changes. The inequality is the number
+    i of `facet`, or 1 for a joint row whose force rises, 0 if it falls.
+    """
     n, joined = search.scratch3_b, search.joined
     least, changing, which = math.inf, -1, -1
     for c in range(search.contacts.mode.shape[0]):
@@ -257,7 +270,10 @@ def next_mode_change(
 def change_mode(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, t: float, n: Floats
 ) -> bool:
-    """Change the mode of a contact whose point reaches the inequality n; return False if there is no other mode."""
+    """Set contact c to the mode of a point slightly beyond the inequality n, which its point reaches at t.
+
+    Return False if no point up to `FARTHEST` beyond has another mode.
+    """
     contacts = search.contacts
     fixed, moving = shifted.fixed[c], shifted.moving[c]
     x, y, z = fixed[0] + t * moving[0], fixed[1] + t * moving[1], fixed[2] + t * moving[2]
@@ -280,7 +296,7 @@ def change_mode(
 def update_contact(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, before: int, eps: float
 ) -> None:
-    """Update the system to the mode of contact c, from its previous mode."""
+    """Replace the terms of contact c in the path's matrix and right sides: the mode ``before`` by its present one."""
     contacts = search.contacts
     B = contacts.B[c]
     mode = contacts.mode[c]
@@ -338,7 +354,10 @@ def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: in
 def follow_pwl_path(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float, most: int
 ) -> PwlResult:
-    """Follow the path from the state's modes with a shift to modes at eps without it; ``most`` limits the systems."""
+    """Follow the path from t = 1, with the shift and the state's modes, to t = 0, in at most ``most`` systems.
+
+    If it arrives, the state's modes and ``shifted.fixed`` are a solution at compliance eps without the shift.
+    """
     n, contacts, ncone = search.scratch3_a, search.contacts, rows.r.shape[0]
     t, way = 1.0, -1.0
     changing = -1

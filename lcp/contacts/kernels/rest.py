@@ -150,7 +150,10 @@ def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
 
 @kernel(inner=True)
 def project_to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
-    """Project x (3,) to the ray of a (3,), with the slope."""
+    """Fill p (3,) with the projection of x (3,) to the ray of a (3,), and add a a' / |a|^2 to D (3, 3).
+
+    If x points away from the ray, p and D are left as they are.
+    """
     square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
     share = (x[0] * a[0] + x[1] * a[1] + x[2] * a[2]) / square
     if share > 0.0:
@@ -162,7 +165,10 @@ def project_to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
 
 @kernel(inner=True)
 def project_to_circular_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floats) -> None:
-    """Project x (3,), which is outside the circular cone, to it; a (3,) is scratch."""
+    """Fill p (3,) with the projection to the circular cone of an x (3,) outside it, and add dp / dx to D (3, 3).
+
+    In the polar cone, where the projection is 0, p and D are left as they are. a (3,) is scratch.
+    """
     size = math.sqrt(x[1] * x[1] + x[2] * x[2])
     if mu * size <= -x[0]:
         return
@@ -180,7 +186,11 @@ def project_to_circular_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floa
 def project_to_pyramid(
     polygon: FrictionCone, mu: float, j: int, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats
 ) -> None:
-    """Project x (3,), enclosed by edges j and j + 1 outside the pyramid, to its side or edge; a, b (3,) are scratch."""
+    """Fill p (3,) with the projection to the pyramid of an x (3,) outside it, and add dp / dx to D (3, 3).
+
+    The edges j and j + 1 enclose the tangential part of x. In the polar cone, p and D are left as they are. a and b
+    (3,) are scratch.
+    """
     a[0], a[1], a[2] = (
         1.0,
         mu * polygon.edge_directions[j, 0],
@@ -245,10 +255,10 @@ def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: F
 def evaluate_forces(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, step: float
 ) -> tuple[float, float]:
-    """Fill the forces and their derivatives at the rates s + step ds; return two measures of them.
+    """Fill the forces P(p0 - (s + step ds) / eps) of pressing contacts, and their slopes D; return two measures.
 
-    The first is the largest difference from the forces that belong to the velocities, times the diagonal response, a
-    speed. The second is minus the slope of the convex function along the step.
+    - The largest difference from the forces that belong to the velocities, times the diagonal response: a speed.
+    - Minus the slope of the convex function along the step.
     """
     contacts, x, a, b = search.contacts, memory.x[:3], memory.x[3:6], memory.x[6:9]
     off, slope = 0.0, 0.0
@@ -397,7 +407,7 @@ def least_forces(
 
 @kernel(inline=True)
 def presses(search: SolverState, c: int, speed: float) -> bool:
-    """Return True if the normal force of a contact in the state changes its rate by more than rounding."""
+    """Return True if the normal force of contact c in the state changes its rate by more than rounding of ``speed``."""
     return search.contacts.diagonal[c] * search.contacts.p[c, 0] > PRESSING * speed
 
 

@@ -74,7 +74,7 @@ def form_delassus(rows: ContactSystem, polygon: FrictionCone, columns: Floats, A
 
 @kernel(inner=True, vectors=True)
 def blend_columns(x: Floats, y: Floats, z: Floats, columns: Floats, f: Floats, g: Floats, h: Floats) -> None:
-    """Fill f, g and h with x, y and z times the matrix ``columns``, four of its columns at a time."""
+    """Fill f, g and h (m,) with x, y and z (n,) times the matrix ``columns`` (n, m), four columns at a time."""
     n, m = columns.shape
     j = 0
     while j + 4 <= m:
@@ -112,7 +112,10 @@ def blend_columns(x: Floats, y: Floats, z: Floats, columns: Floats, f: Floats, g
 
 @kernel(inner=True, vectors=True)
 def take_rows(first: int, last: int, factors: Floats, A: Floats, begin: int, row: Floats) -> None:
-    """Subtract ``factors`` times the rows first .. last of A from ``row``, from column ``begin`` on, four at a time."""
+    """Subtract sum_i factors_i A_i over first <= i < last from ``row``, in its columns from ``begin`` on.
+
+    Four columns are taken at a time.
+    """
     m = row.shape[0]
     j = begin
     while j + 4 <= m:
@@ -171,9 +174,9 @@ def cholesky_solve(F: Floats, inverse: Floats, x: Floats) -> None:
 
 @kernel(inner=True)
 def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: Floats) -> float:
-    """Fill s with minus the rates of the forces p, including the normals' softness; return the largest.
+    """Fill s (3 nc,) with -(load + A p), where the normals add their softness times p; return the largest |s_i|.
 
-    A is symmetric except for rounding.
+    A = h J Y' is symmetric except for rounding, so its rows are used as columns.
     """
     for i in range(s.shape[0]):
         s[i] = -load[i]

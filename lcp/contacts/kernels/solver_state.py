@@ -67,7 +67,7 @@ def state_int_size(ncone: int, m: int, nt: int) -> int:
 
 @kernel(inline=True)
 def state_diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Return the view of the rows' Delassus diagonal."""
+    """Return the view in ``wf`` of the responses (nc + nr,) of the rows [N; F] to their own forces."""
     nv = rows.v_free.shape[0]
     at = nv * nv + 5 * nv + 15 * rows.r.shape[0]
     return wf[at : at + rows.nc + rows.nr]
@@ -82,7 +82,10 @@ def fill_delassus_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
 
 @kernel(inner=True)
 def fill_zero_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
-    """Set zero diagonal entries (normals on immovable bodies) to the largest one; they open, or carry no load."""
+    """Set zero diagonal entries of normals, between bodies that cannot move, to the largest entry of a normal.
+
+    Such a contact opens, or has no load, so any positive entry serves.
+    """
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, diagonal[c])
@@ -93,7 +96,7 @@ def fill_zero_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
 
 @kernel(inner=True)
 def max_free_speed(rows: ContactSystem) -> float:
-    """Return a bound, term by term, on the normal rates without forces."""
+    """Return the largest sum of the magnitudes of the terms of a normal rate without forces, |J_c| |v_free| + |k_c|."""
     nv = rows.v_free.shape[0]
     speed = 0.0
     for c in range(rows.nc):
@@ -107,7 +110,9 @@ def max_free_speed(rows: ContactSystem) -> float:
 
 @kernel(inner=True)
 def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> SolverState:
-    """Return views of the search in its workspaces, whose rows [N; F] have their diagonal; fill that of [L; B].
+    """Return the views of the solver state in its workspaces, and fill the diagonal, bounds and gamma of [L; B].
+
+    The diagonal of the rows [N; F] must already be in ``wf`` (`fill_delassus_diagonal`).
 
     ``starts`` (nt + 1,) are the first velocities of the trees.
     """
@@ -154,10 +159,11 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
 
 @kernel(inner=True)
 def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats, wi: Ints) -> FrictionCone:
-    """Return the common polygon, or the disc if ``exact``; of -1 directions if cones differ.
+    """Fill the views of the cones' common polygon, or of the disc if ``exact``, and return them.
 
-    ``wf`` and ``wi`` are the workspaces of the search: the slides are the last part of ``wf``, the first rows F of the
-    cones the third part of ``wi``. In the plane polygon and disc are the same.
+    The field r is -1 if cones have different numbers of directions. In the plane polygon and disc are the same.
+    ``turns`` get the edges. The slide states are the last part of the search's ``wf``, the first rows F of the cones
+    the third part of its ``wi``.
     """
     ncone = rows.r.shape[0]
     at = state_float_size(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
@@ -227,7 +233,10 @@ def contact_force_from_z(rows: ContactSystem, polygon: FrictionCone, c: int, z0:
 
 @kernel(inner=True)
 def is_supported(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
-    """Return True if contacts have equal polygons without softness of F and lambda, and all have a response."""
+    """Return True if the strategies can solve the problem.
+
+    All contacts must have equal polygons, no softness of F and lambda, and normals that respond to their force.
+    """
     if polygon.r < 0:
         return False
     for c in range(rows.r.shape[0]):
@@ -297,7 +306,11 @@ def stay_near(search: SolverState, before: Floats, part: float) -> bool:
 
 @kernel(inner=True)
 def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z: Floats) -> None:
-    """Write the forces of the state as variables of the LCP; the slip speeds are used by their verification."""
+    """Write the forces of the state to z (n,), in the order of the LCP's variables; lambda is set to 0.
+
+    A disc's or planar force is split into fF+ and fF-; in a polygon it is split along the two edges that enclose it.
+    ``joined.previous_p`` is overwritten by the rates of the joint rows. Verification fills lambda.
+    """
     nc = rows.nc
     nr = rows.nr
     contacts, joined = search.contacts, search.joined

@@ -115,7 +115,7 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
 
 @kernel(inline=True)
 def cone_view(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> FrictionCone:
-    """Return the view of the cones' edges, at the end of the workspace."""
+    """Return the cones' polygon or disc, with its edges filled at the end of ``wf``; see `make_friction_cone`."""
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
     return make_friction_cone(rows, exact, view_2d(wf, at, 2 * rows.nr + 1, 2), wf, wi)
 
@@ -130,7 +130,7 @@ def row_scales_view(rows: ContactSystem, wf: Floats) -> Floats:
 
 @kernel(inline=True)
 def diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Return the view of J_i Y_i of the rows."""
+    """Return the view in ``wf`` of the Delassus diagonal J_i Y_i of all rows, eliminated rows G not counted."""
     m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m
     return wf[at : at + m]
@@ -158,14 +158,14 @@ def count_variables(rows: ContactSystem) -> int:
 
 @kernel(inline=True)
 def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) -> Floats:
-    """Return the workspace after the solver state."""
+    """Return the part of ``wf`` after the solver state, the memory of the methods."""
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     return wf[state_float_size(ncone, rows.nc + rows.nr, nj, rows.v_free.shape[0]) :]
 
 
 @kernel(inner=True)
 def reset_forces(search: SolverState) -> None:
-    """Start with zero forces of contacts, and with the previous ones of joint rows."""
+    """Set the contacts' forces to zero, their modes to UNKNOWN, and joint rows to their previous forces."""
     for c in range(search.contacts.mode.shape[0]):
         search.contacts.mode[c] = UNKNOWN
         for i in range(CONTACT_DIM):
@@ -272,7 +272,7 @@ def system_budget(rows: ContactSystem, search: SolverState, work: float) -> int:
 def try_equal_compliance(
     case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> ContinuationResult:
-    """Run INTERIOR_POINT at a small compliance, then ACTIVE_SET from the modes it shows."""
+    """Run INTERIOR_POINT at a small compliance, then ACTIVE_SET from the modes of its forces, to the path's end."""
     rows = case.rows
     end = final_compliance(rows, search)
     eps = START_COMPLIANCE_FACTOR * end
@@ -306,7 +306,10 @@ def try_equal_compliance(
 def try_interior_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """Run INTERIOR_POINT on the rigid problem: Mehrotra in turn 0, the homotopy from other starts later."""
+    """Run INTERIOR_POINT on the rigid problem: Mehrotra in turn 0, the homotopy from other starts later.
+
+    Then polish the forces in rounds; after each round they are tested in ``answer.z``. Return the systems factored.
+    """
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)[saved_step_float_size(ncone, nj) :]
@@ -338,7 +341,10 @@ def try_interior_point(
 def try_proximal_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """Run PROXIMAL_POINT from the best forces so far; return the systems."""
+    """Run PROXIMAL_POINT from the best forces so far, and polish; return the number of systems solved.
+
+    The state has the new forces. ``turn`` selects the compliance of the points.
+    """
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)

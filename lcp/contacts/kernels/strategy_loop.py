@@ -250,9 +250,9 @@ def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 def polish_previous(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> SearchResult:
-    """Move the previous forces to nearby forces that solve the problem, for problems in which any solution is accepted.
+    """Polish the previous forces by proximal points, for problems in which any solution is accepted.
 
-    Return NO_STRATEGY if the result does not solve it.
+    Return NO_STRATEGY if the polished forces do not solve the problem.
     """
     rows, loads = case.rows, row_scales_view(case.rows, wf)
     systems = polish_previous_forces(case, polygon, search)

@@ -59,6 +59,10 @@ class ADMM(FrictionSolverBase):
     time_limit: float = positive_option(120.0)
 
     def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
+        """Repeat solves with W + rho I, projections to the cones and multiplier updates up to the tolerance or a limit.
+
+        ``rho`` is balanced at intervals, which needs a new factorisation. The claim has the best force of the checks.
+        """
         from lcp.kernels.cone_measures import project_cones
 
         z0, tolerance, trace = request

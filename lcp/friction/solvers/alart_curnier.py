@@ -82,6 +82,11 @@ class AlartCurnier:
         return self._modes(rows, u)[0]
 
     def _modes(self, rows: Vector, u: Vector) -> tuple[Vector, Any, Any, Vector, Vector, Vector]:
+        """Return F (nc, 3) of the forces ``rows`` at velocities u, and the contacts' modes.
+
+        These are the masks of active and of sticking contacts, the tangential points y (nc, 2) before the projection,
+        their lengths, and the friction bounds over these lengths.
+        """
         z = rows[:, 0] - self.normal_step * u[:, 0]
         active = z > 0.0
         radius = self.mu * np.maximum(z, 0.0)
@@ -116,7 +121,10 @@ class AlartCurnier:
         return None if d is None or not np.isfinite(d).all() else (F, d)
 
     def _solve(self, P: Vector, Q: Vector, F: Vector, extra: float) -> Vector | None:
-        """Solve (P + Q (W + shift)) d = -F."""
+        """Return d (nc, 3) with (P + Q (W + (shift + extra) I)) d = -F, or None if this matrix is singular.
+
+        P and Q (nc, 3, 3) are block diagonal. Rows with Q = 0 give d = -F without a solve.
+        """
         from scipy import sparse
 
         m = self.m
@@ -249,6 +257,7 @@ class SemismoothNewton(FrictionSolverBase):
     time_limit: float = positive_option(120.0)
 
     def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
+        """Run Newton's method on the equations, or proximal points with Newton's method if ``alpha`` is positive."""
         z0, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
         equations = AlartCurnier(problem, monitor.units.W, monitor.units.q)
@@ -266,6 +275,10 @@ class SemismoothNewton(FrictionSolverBase):
         return monitor.claim(run.iterations)
 
     def _proximal_points(self, equations: AlartCurnier, monitor: IterateMonitor, rows: Vector) -> FrictionClaim:
+        """Solve problems with W + alpha I about the last forces by Newton's method; alpha decreases after success.
+
+        If Newton's method fails, Gauss-Seidel sweeps give another start. If it fails again, alpha grows tenfold.
+        """
         problem, units = monitor.problem, monitor.units
         sweeps: GaussSeidelSweeps | None = None
         alpha, spent, rounds = self.alpha, 0, 0

@@ -76,6 +76,10 @@ class ContactStrategies(FrictionSolverBase):
         strategy_mask(self.strategies)
 
     def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
+        """Run the strategies of the step; if they fail, look for a proof of infeasibility, then run `SemismoothNewton`.
+
+        The Newton method starts at the forces of the strategies. The claim lists both attempts.
+        """
         _, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
         first = self._use_strategies(problem, request, monitor)
@@ -146,7 +150,7 @@ class ContactSystemArrays:
         )
 
     def forces(self, z: Vector) -> Vector:
-        """Return the forces (nc, 3) of such variables."""
+        """Return the forces (nc, 3) of variables z in the order of `variables`; absent components are 0."""
         nc, nr = self.system.nc, self.system.nr
         rows = np.zeros((nc, 3))
         rows[:, 0] = z[:nc]

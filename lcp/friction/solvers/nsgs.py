@@ -54,6 +54,7 @@ class NSGS(FrictionSolverBase):
     time_limit: float = positive_option(120.0)
 
     def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim:
+        """Sweep until the tolerance or a limit; the claim is STALLED if sweeps no longer move the forces."""
         z0, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
         rows = monitor.units.start(z0)

@@ -239,7 +239,7 @@ _STICK_SPEED = 1e-6
 
 
 def contact_table(run: EventRecording) -> ContactTable:
-    """Return `EventRecording.contacts` of a run."""
+    """Return the table of contacts with an impulse between two states of a run; see `EventRecording.contacts`."""
     impulses, model = _impulses(run), run.world.model
     bodies, half_spaces = model.names, list(run.world.half_spaces)
     rows = [(int(i), int(k)) for i, k in np.argwhere(impulses.any(axis=2))]

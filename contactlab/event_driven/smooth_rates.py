@@ -105,7 +105,7 @@ def skew(x: FloatArray) -> FloatArray:
 
 
 def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
-    """Return the rates of one pair at the acceleration a (nv,)."""
+    """Return the rows of one pair, and their derivatives by q and v, at the acceleration a (nv,)."""
     end = _end(model, kin, a, candidate.body, candidate.center, 1.0, -candidate.radius)
     if isinstance(candidate, BallBallPair):
         other = _end(model, kin, a, candidate.body_a, candidate.center_a, -1.0, candidate.radius_a)

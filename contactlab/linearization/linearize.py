@@ -289,7 +289,7 @@ def _along(
 
 
 def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> NearbyKinks:
-    """Return the ``count`` kinks of the step just differentiated."""
+    """Return copies of the first ``count`` kinks in the memory: the kinks near the step just differentiated."""
     m, numbers = differentiator.memory, differentiator.memory.kinks[:count].copy()
     of_rows = numbers[:, layout.ROW] >= 0
     if of_rows.any():

@@ -94,7 +94,10 @@ def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
 
 
 def _fastest(driver: Driver, *shapes: int) -> float:
-    """Return the maximum correction speed [m/s] of a contact of these shapes; -1 stands for no shape."""
+    """Return the maximum speed [m/s] at which a step corrects the depth of a contact between these shapes.
+
+    It is the stepper's number, or proportional to the size of the smaller shape. An index -1 stands for no shape.
+    """
     from contactlab.stepping.kernels.blocks import PROJECTION_RATE
 
     if driver.parameters.fastest >= 0.0:

@@ -219,7 +219,7 @@ def _lagrangian_batch(
 
 
 def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
-    """Return M^-1 b; a singular M is an error."""
+    """Return M^-1 b by a dense factorisation: cholesky, lu, colpiv_qr, or qr; raise an error if M is singular."""
     from scipy import linalg
 
     if M.shape[0] == 0:

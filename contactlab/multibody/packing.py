@@ -228,7 +228,7 @@ class Structure(NamedTuple):
 
 
 def structure(model: Model) -> Structure:
-    """Cut the integer buffer as the kernels do."""
+    """Return the structure of the tree of links as views of the model's integer buffer, the same that kernels use."""
     ints, nl, nv, nb = model.packed.ints, model.packed.nl, model.nv, model.nb
     dofs = 8 + 6 * nl + 2
     return Structure(

@@ -56,7 +56,7 @@ class StepMotions:
     name: Callable[[int], str] = "step {}".format
 
     def of(self, steps: IntArray) -> StepMotions:
-        """Return the selected steps."""
+        """Return the motions of the steps with the indices ``steps``."""
         states = {part: getattr(self, part)[steps] for part in ("q", "v", "q_next", "v_next", "h", "pose", "pose_next")}
         return replace(self, **states)
 

@@ -167,7 +167,10 @@ class StepBuffers:
         self.chunk = self._new_chunk(self.work.contact_int.shape[0])
 
     def exchange(self, before: Any, after: Any) -> None:
-        """Exchange an argument of the bound call; the bound calls of other worlds keep the old one."""
+        """Replace the argument ``before`` of the bound call by ``after``, and forget the bound calls of other worlds.
+
+        They have ``before`` as their argument, so they must be made again.
+        """
         self._others.clear()
         if self._held is not None and before is not None:
             self._held.replace_argument(before, after)

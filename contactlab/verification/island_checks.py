@@ -157,7 +157,11 @@ class _Rated:
 
 
 def _joint_rows(portion: StepSlice, laws: JointLaws, numbers: IntArray, first: int) -> list[TreeRows]:
-    """Return the joint rows of the record's table by trees, numbered from ``first`` on."""
+    """Return the joint rows of a portion as one `TreeRows` for each tree that they move.
+
+    ``numbers`` (m,) is the index of each row of the record's joint table in ``world.joint_rows``. In the result, row k
+    of these has the number ``first`` + k.
+    """
     world = portion.recording.world
     found: dict[int, list[IntArray]] = {}
     for number in np.unique(numbers):

@@ -59,7 +59,7 @@ class BodyKinematics:
     own: slice  # the velocities of its tree in v
 
     def at(self, states: Any) -> BodyKinematics:
-        """Return the frame at the selected states."""
+        """Return the frame at the states ``states``, an index array or a slice of the first axis."""
         R, p, Jw, Jv = self.R[states], self.p[states], self.Jw[states], self.Jv[states]
         return BodyKinematics(R, p, Jw, Jv, self.w[states], self.a[states], self.alpha[states], self.own)
 
@@ -78,7 +78,7 @@ class BodyKinematics:
         return np.asarray(self.a + cross(self.alpha, d) + cross(self.w, cross(self.w, d)))
 
     def carry(self, d: FloatArray) -> None:
-        """Move the frame's origin by d (ns, 3), fixed to the body."""
+        """Move the frame's origin by d (ns, 3), in world axes; the new origin is a point fixed to the body."""
         x = self.p + d
         self.Jv, self.a, self.p = self.point_jacobian(x), self.point_acceleration(x), x
 

@@ -119,7 +119,7 @@ class PairCoverage:
         return chosen[known], worst[known]
 
     def _admitted(self, i: int, s: int) -> bool:
-        """Return True if the filters allow a shape to touch a half-space."""
+        """Return True if the collision filters allow shape ``i`` to touch half-space ``s``."""
         if not self.world.half_space_filters:
             return True
         own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]

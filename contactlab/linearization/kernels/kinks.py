@@ -107,7 +107,7 @@ def add_force(m: DerivativeWork, u: int, times: float) -> None:
 
 @kernel(inner=True)
 def rate_along_direction(m: DerivativeWork, u: int) -> float:
-    """Return the change of an unknown force along the direction."""
+    """Return the change of the unknown force of row ``u`` along ``m.direction``, from its derivatives ``m.solved``."""
     total = 0.0
     for k in range(m.direction.shape[0]):
         total += m.solved[u, k] * m.direction[k]
@@ -154,7 +154,7 @@ def record_kink(
 
 @kernel(inline=True)
 def response_of(m: DerivativeWork, u: int, h: float) -> float:
-    """Return the rate along its row per unit of an unknown force."""
+    """Return the rate of row ``u`` per unit of its own unknown force: the magnitude of h H[u] Y[u]."""
     total = 0.0
     for j in range(m.v.shape[0]):
         total += h * m.H[u, j] * m.Y[u, j]

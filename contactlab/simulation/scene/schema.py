@@ -84,7 +84,10 @@ def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
 
 
 def _drive(table: Table) -> Drive:
-    """Return a drive of any kind."""
+    """Return the drive that a table describes, of the class that its ``kind`` names.
+
+    Raise `SceneError` for an unknown kind, and for a key that drives of this kind do not have.
+    """
     table.required("joint", "kind", "target")
     kind = table.text("kind")
     if kind not in _DRIVES:

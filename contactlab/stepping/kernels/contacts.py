@@ -42,7 +42,7 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 
 @kernel(inline=True)
 def move_contact(work: StepWork, c: int, place: int) -> None:
-    """Copy contact ``c`` of the table to an earlier row."""
+    """Copy contact ``c`` of the contact buffers to the earlier row ``place``."""
     for j in range(CONTACT_INTS):
         work.contact_int[place, j] = work.contact_int[c, j]
     for j in range(CONTACT_FLOATS):

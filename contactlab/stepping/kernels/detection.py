@@ -67,7 +67,7 @@ def state_equals(work: StepWork, q: FloatArray, v: FloatArray) -> bool:
 
 @kernel(inner=True)
 def too_deep(world: PackedWorld, work: StepWork, n_contacts: int, parameters: Parameters) -> bool:
-    """Return True if any contact is deeper than the allowed depth."""
+    """Return True if a contact is deeper than allowed, or if rotation in the step reduces the gap of a contact."""
     for i in range(n_contacts):
         gap = work.contact_float[i, GAP]
         if work.contact_float[i, GAP_CORRECTION] < 0.0:

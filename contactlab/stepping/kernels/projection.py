@@ -184,14 +184,14 @@ def displace(row: int, by: float, rows: ContactSystem, dq: FloatArray) -> None:
 
 @kernel(inner=True)
 def moved(row: int, rows: ContactSystem, dq: FloatArray) -> float:
-    """Return J dq of a row."""
+    """Return J[row] dq, the change [m or rad] of a row's gap or angle, for a displacement dq (nv,)."""
     a, b, c, d = row_ranges(rows.column_ranges, row, dq.shape[0])
     return sparse_dot(a, b, c, d, rows.J[row], dq)
 
 
 @kernel(inner=True)
 def response(row: int, rows: ContactSystem) -> float:
-    """Return J M^-1 J' of a row."""
+    """Return the diagonal entry J[row] M^-1 J[row]' of the Delassus matrix."""
     a, b, c, d = row_ranges(rows.column_ranges, row, rows.v_free.shape[0])
     return sparse_dot(a, b, c, d, rows.J[row], rows.Y[row])
 

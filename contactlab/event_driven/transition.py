@@ -133,7 +133,10 @@ class TransitionIntegrator:
             z = np.concatenate((z[:nx], self.X.ravel()))
 
     def _released(self, arc: Arc, i: int, t: float, y: FloatArray) -> None:
-        """Advance X at the time when slow slip becomes fast: from then on its direction follows from the state."""
+        """Advance X through the time t at which the slip of contact i becomes fast.
+
+        Before it the direction of friction is fixed; from then on it is the direction of the slip.
+        """
         before, after = (
             smooth_rates(self.course, self.layout, arc.sides, t, y, part) for part in (_JUST_ABOVE, 1.0 / _JUST_ABOVE)
         )

@@ -230,7 +230,7 @@ class StepLinearizer:
         self.driver.set_inputs(applied, targets)
 
     def _step(self) -> tuple[FloatArray, FloatArray]:
-        """Make the next step, alone in its chunk, and return q and v at its start."""
+        """Make the next step, alone in its chunk, and return copies of q and v at its start; raise if it fails."""
         driver = self.driver
         q, v = driver.work.q.copy(), driver.work.v.copy()
         # They may belong to the derivative of the previous step.

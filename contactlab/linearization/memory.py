@@ -84,7 +84,7 @@ def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
 
 
 def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
-    """Return `PackedWorld.shifting`, with 0 in islands with joint rows."""
+    """Return a copy of `PackedWorld.shifting` with 0 for trees of islands that have joint rows."""
     packed, work = driver.prepared.arrays.packed, driver.work
     shifting = packed.shifting.copy()
     for i in joined:
@@ -110,7 +110,12 @@ def _fastest(driver: Driver, *shapes: int) -> float:
 def _add_joint_row(
     driver: Driver, entry: np.void, m: DerivativeWork, h: float, rows: list[FloatArray], wanted: list[FloatArray]
 ) -> None:
-    """Add a stop with a multiplier, or an equation that the displacement keeps."""
+    """Append a joint row that position projection acts on to ``rows``, and its prescribed change to ``wanted``.
+
+    Rows are of stops with a multiplier, loops and mimics; nothing is appended for others. The change (columns,) of a
+    stop is the derivative of its position in the step; it is zero for equations, and for corrections at the maximum
+    speed.
+    """
     from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC
     from contactlab.stepping.kernels.blocks import STOP_PROJECTION_RATE
 
@@ -199,7 +204,7 @@ class Differentiator:
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
     def _weigh(self) -> None:
-        """Fill the derivatives of impulses and laws by parameters, as differences between worlds with nearby values."""
+        """Fill ``by_parameter``, ``by_law`` and ``by_row`` by differences between worlds with nearby parameters."""
         if not self._near:
             return
         from contactlab.linearization.kernels.parameter_columns import add_parameter_difference

@@ -145,7 +145,7 @@ def _buffers(
     rotors: FloatArray,
     gravity: FloatArray,
 ) -> PackedModel:
-    """Lay out all data as `contactlab.multibody.kernels.layout.tree` expects them."""
+    """Return the integers and floats of a model in the order that `contactlab.multibody.kernels.layout.tree` reads."""
     nl, nb = len(links), len(body_link)
     parent = [link.parent for link in links]
     root: list[int] = []

@@ -392,7 +392,7 @@ class StepBuffers:
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        """The arguments of the groups of stages by name, records as arrays of length one: see `StageGroup`."""
+        """The arguments that groups of stages can have, by name; records are arrays of length one: see `StageGroup`."""
         names = "work", "island", "chunk", "collision", "joints", "moments"
         constant = {"world": self._prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
         return constant | {name: getattr(self, name) for name in names}

@@ -395,7 +395,11 @@ def _turning(portion: StepSlice) -> FloatArray:
 
 
 def _axes(world: World, frames: FloatArray, w: FloatArray) -> FloatArray:
-    """Return the rolling directions (n, r, 3): pyramids whose first axis is along the initial rolling w (n, 3)."""
+    """Return the rolling directions (n, r, 3), equally spaced about the normal, with the first along w (n, 3).
+
+    w is the relative angular velocity before the step. Without it the first tangent of ``frames`` is the first
+    direction. In a planar world all directions are the plane's normal.
+    """
     if world.plane is not None:
         return np.tile(world.plane, (frames.shape[0], 1, 1))
     normal, r = frames[:, 0], frames.shape[1] - 1

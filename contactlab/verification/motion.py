@@ -83,13 +83,19 @@ class BodyKinematics:
         self.Jv, self.a, self.p = self.point_jacobian(x), self.point_acceleration(x), x
 
     def slide(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
-        """Shift the origin along the columns (ns, 3, n) with the velocities (ns, n) from v[at] on."""
+        """Add to the frame's Jacobian and acceleration a shift of the origin along ``columns`` (ns, 3, n).
+
+        ``rate`` (ns, n) are its velocities, the entries of v from ``at`` on. The origin itself is not moved.
+        """
         at -= self.own.start
         self.Jv[..., at : at + rate.shape[-1]] += columns
         self.a += 2.0 * cross(self.w, rotate(columns, rate))
 
     def spin(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
-        """Turn the frame about the columns (ns, 3, n), which turn with it, with the velocities from v[at] on."""
+        """Add to the frame's Jacobian and rates a rotation about ``columns`` (ns, 3, n), axes that turn with the frame.
+
+        ``rate`` (ns, n) are its velocities, the entries of v from ``at`` on. The rotation matrix is not changed.
+        """
         at -= self.own.start
         self.Jw[..., at : at + rate.shape[-1]] += columns
         relative = rotate(columns, rate)

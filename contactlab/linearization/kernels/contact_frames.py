@@ -152,7 +152,7 @@ def columns_at(world: PackedWorld, f: Frames, body: int, x: FloatArray, out: Flo
 
 @kernel(inner=True)
 def list_dofs(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
-    """List the degrees of freedom that move either body in ascending order; return their number."""
+    """Fill ``dofs`` with the degrees of freedom that move body a or b, ascending; return their number. a can be -1."""
     i = world.bodies[b, BODY_DOF]
     j = world.bodies[a, BODY_DOF] if a >= 0 else -1
     # Both paths to the root, descending, without repetition.

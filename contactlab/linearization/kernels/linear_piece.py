@@ -192,7 +192,10 @@ def friction_direction(m: DerivativeWork, c: int, cone: int) -> tuple[float, flo
 
 @kernel(inner=True)
 def set_slide(m: DerivativeWork, c: int, cone: int) -> None:
-    """Fill the bound times the corner along which a contact slides, or the middle of the side."""
+    """Fill the friction force per unit of normal force of a sliding contact, as two components in its tangents.
+
+    It is the bound (mu, or a length of moments) times a corner of the polygon, or times the middle of a side.
+    """
     j, turns, bound = (m.mode[c, cone] - SLIDE_EDGE) // 2, polygon_corners(m, cone), m.contact[c, BOUND + cone]
     x, y = turns[j, 0], turns[j, 1]
     if (m.mode[c, cone] - SLIDE_EDGE) % 2 == 1:

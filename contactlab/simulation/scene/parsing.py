@@ -215,7 +215,7 @@ def _solver(table: Table, key: str, allowed: tuple[Any, ...]) -> Any:
 
 
 def _number(table: Table, key: str) -> Any:
-    """Return a number as it is written, whole or not."""
+    """Return the number of a key as an int or a float, as the file has it; raise `SceneError` for anything else."""
     table.number(key)
     return table.values[key]
 

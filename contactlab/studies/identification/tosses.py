@@ -153,7 +153,7 @@ def _centers_of_mass(world: World, q: FloatArray) -> FloatArray:
 def errors_of(
     tosses: Tosses, world: Callable[[Mapping[str, float]], World], threads: int | None
 ) -> Callable[[Mapping[str, float], IntArray], Mapping[str, FloatArray]]:
-    """Return a function that scores tosses in the world with given values."""
+    """Return a function of (values, rows) that simulates these tosses and returns their errors by name."""
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
         return toss_errors(

@@ -262,7 +262,7 @@ class SmoothRates:
         return float(np.linalg.norm(self.rates[i].u[1:]))
 
     def turning(self, i: int) -> FloatArray:
-        """Return the derivative of the direction of slip by the columns, (2, width)."""
+        """Return the derivative (2, width) of contact i's direction of slip by the columns; only q and v count."""
         speed, rates = self.speed(i), self.rates[i]
         s = rates.u[1:] / speed
         by = np.zeros((2, self.by.shape[1]))

@@ -59,7 +59,7 @@ class Packing(NamedTuple):
 
 
 def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
-    """Return the data that follow from ``bodies``.
+    """Return the sizes nq and nv, the packed model for the kernels, and the starts of the bodies in q and v.
 
     Raise `MultibodyError` if they are not a tree, or if a body would move with a negative moment of inertia.
     """

@@ -341,7 +341,10 @@ def read_runs(
     runs: IntArray,
     contacts: Callable[[], ContactTable],
 ) -> FloatArray:
-    """Return the readings (n, d) of n runs; either all of them have made steps, or none has."""
+    """Return the readings (n, d) of a sensor for the runs with the indices ``runs`` (n,).
+
+    Either all of them have made steps, or none has.
+    """
     parts: list[tuple[IntArray, FloatArray]] = []
     for world, places in worlds.by_world(runs):
         own, trees = runs[places], world.body_trees

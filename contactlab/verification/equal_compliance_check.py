@@ -223,7 +223,7 @@ def _regular(problem: ContactProblem, contacts: IntArray) -> NDArray[np.bool_]:
 
 
 def _three(W: FloatArray, nc: int) -> FloatArray:
-    """Return W of the normals and two directions of nc contacts, from W of all their rows."""
+    """Return W of the normals and two directions (0 and 90 degrees) of nc contacts, from W of all their rows."""
     r = W.shape[0] // nc - 1
     first = nc + r * np.arange(nc)
     rows = np.concatenate([np.arange(nc), first, first + r // 2][: 1 + min(r, 2)])

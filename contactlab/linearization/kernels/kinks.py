@@ -100,7 +100,7 @@ def add_rate(m: DerivativeWork, c: int, axis: int, times: float, eps: float) -> 
 
 @kernel(inner=True)
 def add_force(m: DerivativeWork, u: int, times: float) -> None:
-    """Add ``times`` the gradient of an unknown force to m.way."""
+    """Add ``times`` times the gradient of the unknown force of row u to ``m.way`` (columns,)."""
     for k in range(m.way.shape[0]):
         m.way[k] += times * m.solved[u, k]
 

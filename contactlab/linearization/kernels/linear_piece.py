@@ -380,7 +380,7 @@ def find_row_modes(
 def joint_unknown(
     work: StepWork, m: DerivativeWork, joints: JointRows, record: int, chunk: Chunk, p: Parameters, h: float, u: int
 ) -> int:
-    """Fill row u of a joint row if its force is unknown; return the next free row."""
+    """Fill row u of ``m.H`` and ``m.right`` for a joint row, and return u + 1; return u if its force is known."""
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
@@ -422,7 +422,7 @@ def joint_unknown(
 
 @kernel(inner=True)
 def joint_row(J: FloatArray, joints: JointRows, number: int) -> bool:
-    """Fill J (nv,) of a joint row; return False if it is zero."""
+    """Fill J (nv,) with the Jacobian of a joint row; return False if all entries are zero."""
     row = joints.rows[number]
     kind = row.kind
     size = 0.0

@@ -153,7 +153,7 @@ def release_cone(
 
 @kernel(inner=True, long_loops=True)
 def apply_inverse(world: PackedWorld, work: StepWork, X: FloatArray) -> None:
-    """Replace X (nv, columns) by M^^-1 X, tree by tree."""
+    """Replace X (nv, columns) by the product of the inverse of M^ (`free_rates`) with X, tree by tree."""
     for k in range(world.trees.shape[0] - 1):
         a = world.trees[k, TREE_DOF]
         b = world.trees[k + 1, TREE_DOF]

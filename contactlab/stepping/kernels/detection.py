@@ -287,7 +287,7 @@ def join_trees(work: StepWork, joints: JointRows) -> None:
 
 @kernel(inner=True)
 def list_joint_rows(work: StepWork, joints: JointRows, n_islands: int) -> None:
-    """Fill the lists of joint rows by island, ascending within each."""
+    """Fill ``joints.island_rows`` with the active rows by island, ascending, and their starts in ``row_start``."""
     start = joints.row_start
     for i in range(n_islands + 1):
         start[i] = 0

@@ -199,7 +199,7 @@ def run_island_stages(
 
 @kernel(short_loops=True)
 def evaluate_loop_rows(work: StepWork, joints: JointRows | None) -> int:
-    """Evaluate the rows of loops and of custom constraints."""
+    """Evaluate the rows of loops and custom constraints, and return the next stage."""
     if joints is not None:
         evaluate_loops(joints, work.W)
     return FIND_ISLANDS

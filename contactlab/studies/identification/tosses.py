@@ -202,7 +202,10 @@ def cube_tosses(
     after: FloatArray = AFTER,
     threads: int | None = None,
 ) -> Recordings:
-    """Return loaded or synthetic tosses, with the noise of samples before and after the impact."""
+    """Return cube tosses, loaded or synthetic, as recordings to identify from.
+
+    ``before`` and ``after`` are the standard deviations of samples before and after the impact.
+    """
     rows = [slice(a, b) for a, b in zip(tosses.offsets[:-1], tosses.offsets[1:], strict=True)]
     kept = Tosses(
         paths=tuple(np.hstack((tosses.pos[one], tosses.quat_wxyz[one])) for one in rows),

@@ -337,7 +337,7 @@ def save_run(path: Path, run: EventRecording) -> None:
 
 
 def open_run(path: Path) -> dict[str, Any]:
-    """Return the parts of an `EventRecording`."""
+    """Read a file of `save_run`, and return the fields of the `EventRecording` by name."""
     if not path.is_file():
         raise RecordError(path, "", "there is no such record")
     arrays = NpzFile(path, RecordError).read_all()

@@ -314,7 +314,10 @@ def _lengths(arrays: WorldArrays) -> FloatArray:
 
 
 def _perturbed_worlds(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
-    """Return the arrays of the worlds with a slightly larger and smaller parameter, with their weights."""
+    """Return the arrays of two worlds with nearby values of a parameter, with the weights of their difference quotient.
+
+    The values are slightly larger and smaller, or the present one if only one side is valid.
+    """
     own, way = driver.prepared, STRIDE * one.scale
     near, refused = [], None
     for place in (one.value + way, one.value - way):

@@ -76,7 +76,7 @@ def _numbers(kind: Any) -> dict[str, bool]:
 
 
 def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
-    """Return whether the description's values are used, or numbers by joint."""
+    """Return numbers by joint, or whether the values of the robot description are used (True by default)."""
     if not isinstance(table.values.get(key, True), dict):
         return table.boolean(key, True)
     inner = table.table(key, None)

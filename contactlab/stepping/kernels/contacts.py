@@ -158,7 +158,10 @@ def add_external_contacts(world: PackedWorld, work: StepWork, h: float, margin: 
 
 @kernel(inner=True)
 def match_previous(work: StepWork, n_contacts: int, n_previous: int) -> None:
-    """Find every contact's row in the previous step. Both lists ascend in id, so one pass is enough."""
+    """Store in each contact the index of the same contact in the previous step, or -1.
+
+    Both lists ascend in id, so one pass is enough.
+    """
     j = 0
     for i in range(n_contacts):
         wanted = work.contact_int[i, CONTACT_ID]

@@ -313,7 +313,11 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
 
 @kernel(inline=True)
 def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
-    """Pivot on the island's LCP, a limited number of pivots per call; an unsolved LCP may go to external solvers."""
+    """Run Lemke's method on the island's LCP, at most a budget of pivots per call; return VERIFY or UNSOLVED.
+
+    UNSOLVED means that the method needs more pivots, or that it failed and external solvers follow. Without external
+    solvers VERIFY finds that the LCP is unsolved.
+    """
     progress = island.progress[0]
     n = progress.n
     code = lemke_drive(

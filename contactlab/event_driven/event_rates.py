@@ -354,7 +354,11 @@ def _after(
 
 
 def _difference(value: Callable[[FloatArray], FloatArray], way: FloatArray, least: float, most: float) -> FloatArray:
-    """Return the derivative along a direction of a function that is defined from ``least`` to ``most``."""
+    """Return the derivative of ``value`` along ``way``, per unit of the largest entry of ``way``, by differences.
+
+    ``value(s * way)`` is defined for ``least`` <= s <= ``most``. The differences are central if this interval contains
+    -2 to 2. Otherwise they are one-sided, with s from 0 to 4 or from 0 to -4. Both are of fourth order.
+    """
     if least <= -2.0 and most >= 2.0:
         places, weights = np.array(STENCIL).T
         weights = weights / 12.0

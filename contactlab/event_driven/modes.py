@@ -128,7 +128,7 @@ def choose_modes(
 def _solve(
     data: ConstraintAccelProblemData, directions: Sequence[FloatArray | None], names: list[str], t: float, opens: bool
 ) -> AccelerationSolution:
-    """Solve the instant; raise `InconsistentContact` if it has no solution, several, or is close to that."""
+    """Solve for the contact forces; raise `InconsistentContact` if there are none, several, or nearly so."""
     formed = form_acceleration_lcp(data)
     response = formed.MM.diagonal()[: data.nc]
     plain = np.einsum("ij,ij->i", formed.rows.J[: data.nc], formed.rows.Y[: data.nc])

@@ -239,7 +239,7 @@ _STICK_SPEED = 1e-6
 
 
 def contact_table(run: EventRecording) -> ContactTable:
-    """Return `EventRecording.contacts` of a run."""
+    """Return the table of contacts with an impulse between two states of a run; see `EventRecording.contacts`."""
     impulses, model = _impulses(run), run.world.model
     bodies, half_spaces = model.names, list(run.world.half_spaces)
     rows = [(int(i), int(k)) for i, k in np.argwhere(impulses.any(axis=2))]
@@ -337,7 +337,7 @@ def save_run(path: Path, run: EventRecording) -> None:
 
 
 def open_run(path: Path) -> dict[str, Any]:
-    """Return the parts of an `EventRecording`."""
+    """Read a file of `save_run`, and return the fields of the `EventRecording` by name."""
     if not path.is_file():
         raise RecordError(path, "", "there is no such record")
     arrays = NpzFile(path, RecordError).read_all()

@@ -166,7 +166,10 @@ class Run:
         return slips
 
     def _arc(self, start: float, before: FloatArray, ended: tuple[tuple[str, int], ...]) -> None:
-        """Store the completed arc, for derivatives."""
+        """Append the arc from ``start`` [s] to the present time, with its jumps, to the list for derivatives.
+
+        Begin a new list of jumps.
+        """
         sides, unloaded, jumps = tuple(self.sides), tuple(self.unloaded), tuple(self.jumps)
         self.arcs.append(Arc(jumps, sides, unloaded, start, self.t, before, self.y, ended))
         self.jumps = []

@@ -105,7 +105,7 @@ def skew(x: FloatArray) -> FloatArray:
 
 
 def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
-    """Return the rates of one pair at the acceleration a (nv,)."""
+    """Return the rows of one pair, and their derivatives by q and v, at the acceleration a (nv,)."""
     end = _end(model, kin, a, candidate.body, candidate.center, 1.0, -candidate.radius)
     if isinstance(candidate, BallBallPair):
         other = _end(model, kin, a, candidate.body_a, candidate.center_a, -1.0, candidate.radius_a)
@@ -262,7 +262,7 @@ class SmoothRates:
         return float(np.linalg.norm(self.rates[i].u[1:]))
 
     def turning(self, i: int) -> FloatArray:
-        """Return the derivative of the direction of slip by the columns, (2, width)."""
+        """Return the derivative (2, width) of contact i's direction of slip by the columns; only q and v count."""
         speed, rates = self.speed(i), self.rates[i]
         s = rates.u[1:] / speed
         by = np.zeros((2, self.by.shape[1]))

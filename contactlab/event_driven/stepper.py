@@ -168,7 +168,7 @@ class EventDriven:
 
 
 def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
-    """Return the applied force as a function."""
+    """Return the applied force as a function of (t, q, v), from a function, a constant (nv,), or None for zero."""
     if callable(tau):
         return _ForceFunction(tau, nv)
     return _ConstantForce(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError))

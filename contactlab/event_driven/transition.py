@@ -133,7 +133,10 @@ class TransitionIntegrator:
             z = np.concatenate((z[:nx], self.X.ravel()))
 
     def _released(self, arc: Arc, i: int, t: float, y: FloatArray) -> None:
-        """Advance X at the time when slow slip becomes fast: from then on its direction follows from the state."""
+        """Advance X through the time t at which the slip of contact i becomes fast.
+
+        Before it the direction of friction is fixed; from then on it is the direction of the slip.
+        """
         before, after = (
             smooth_rates(self.course, self.layout, arc.sides, t, y, part) for part in (_JUST_ABOVE, 1.0 / _JUST_ABOVE)
         )
@@ -165,7 +168,7 @@ class TransitionIntegrator:
         self.D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
 
     def _cross(self, last: Arc, arc: Arc) -> None:
-        """Advance X through the event between two arcs."""
+        """Advance X and D through the event that ended ``last``, and its jumps; report kinks at the event."""
         t, q = last.end, last.y_end[: self.nq]
         before, after = self._rates(last.sides, t, last.y_end), self._rates(arc.sides, t, arc.y)
         what, place = last.ended[0]
@@ -224,7 +227,11 @@ class TransitionIntegrator:
         return np.asarray(-self._total(hit.by) / hit.rate)
 
     def _others(self, found: list[Crossing], hit: Crossing, t: float, dt: FloatArray) -> None:
-        """Report the other events at this instant, unless they always occur together."""
+        """Report a kink "at once" if other events occur at the instant t of the event ``hit``.
+
+        An event whose time has the same derivative ``dt`` (columns,) by X as ``hit`` stays simultaneous in every
+        displaced motion: it is no kink.
+        """
         others, off = [], 0.0
         for one in found:
             if one is hit or one.rate >= 0.0 or abs(one.value / one.rate) >= _SIMULTANEOUS:

@@ -78,7 +78,10 @@ class Kink:
 
     @classmethod
     def of(cls, world: World, number: Sequence[int], touching: Sequence[list[int]], how_far: Sequence[float]) -> Kink:
-        """Return the kink of one row of the memory."""
+        """Return a kink from a row ``number`` of the memory and its distances ``how_far``.
+
+        ``touching`` has the integers of the step's contacts.
+        """
         reason, place, row, _, cone = number
         if row >= 0:
             label = world.joint_rows[row].label

@@ -230,7 +230,7 @@ class StepLinearizer:
         self.driver.set_inputs(applied, targets)
 
     def _step(self) -> tuple[FloatArray, FloatArray]:
-        """Make the next step, alone in its chunk, and return q and v at its start."""
+        """Make the next step, alone in its chunk, and return copies of q and v at its start; raise if it fails."""
         driver = self.driver
         q, v = driver.work.q.copy(), driver.work.v.copy()
         # They may belong to the derivative of the previous step.
@@ -289,7 +289,7 @@ def _along(
 
 
 def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> NearbyKinks:
-    """Return the ``count`` kinks of the step just differentiated."""
+    """Return copies of the first ``count`` kinks in the memory: the kinks near the step just differentiated."""
     m, numbers = differentiator.memory, differentiator.memory.kinks[:count].copy()
     of_rows = numbers[:, layout.ROW] >= 0
     if of_rows.any():

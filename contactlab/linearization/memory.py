@@ -84,7 +84,7 @@ def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
 
 
 def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
-    """Return `PackedWorld.shifting`, with 0 in islands with joint rows."""
+    """Return a copy of `PackedWorld.shifting` with 0 for trees of islands that have joint rows."""
     packed, work = driver.prepared.arrays.packed, driver.work
     shifting = packed.shifting.copy()
     for i in joined:
@@ -94,7 +94,10 @@ def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
 
 
 def _fastest(driver: Driver, *shapes: int) -> float:
-    """Return the maximum correction speed [m/s] of a contact of these shapes; -1 stands for no shape."""
+    """Return the maximum speed [m/s] at which a step corrects the depth of a contact between these shapes.
+
+    It is the stepper's number, or proportional to the size of the smaller shape. An index -1 stands for no shape.
+    """
     from contactlab.stepping.kernels.blocks import PROJECTION_RATE
 
     if driver.parameters.fastest >= 0.0:
@@ -107,7 +110,12 @@ def _fastest(driver: Driver, *shapes: int) -> float:
 def _add_joint_row(
     driver: Driver, entry: np.void, m: DerivativeWork, h: float, rows: list[FloatArray], wanted: list[FloatArray]
 ) -> None:
-    """Add a stop with a multiplier, or an equation that the displacement keeps."""
+    """Append a joint row that position projection acts on to ``rows``, and its prescribed change to ``wanted``.
+
+    Rows are of stops with a multiplier, loops and mimics; nothing is appended for others. The change (columns,) of a
+    stop is the derivative of its position in the step; it is zero for equations, and for corrections at the maximum
+    speed.
+    """
     from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC
     from contactlab.stepping.kernels.blocks import STOP_PROJECTION_RATE
 
@@ -196,7 +204,7 @@ class Differentiator:
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
     def _weigh(self) -> None:
-        """Fill the derivatives of impulses and laws by parameters, as differences between worlds with nearby values."""
+        """Fill ``by_parameter``, ``by_law`` and ``by_row`` by differences between worlds with nearby parameters."""
         if not self._near:
             return
         from contactlab.linearization.kernels.parameter_columns import add_parameter_difference
@@ -306,7 +314,10 @@ def _lengths(arrays: WorldArrays) -> FloatArray:
 
 
 def _perturbed_worlds(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
-    """Return the arrays of the worlds with a slightly larger and smaller parameter, with their weights."""
+    """Return the arrays of two worlds with nearby values of a parameter, with the weights of their difference quotient.
+
+    The values are slightly larger and smaller, or the present one if only one side is valid.
+    """
     own, way = driver.prepared, STRIDE * one.scale
     near, refused = [], None
     for place in (one.value + way, one.value - way):

@@ -59,7 +59,7 @@ def checked_vector(name: str, value: ArrayLike, n: int) -> FloatArray:
 
 
 def check_finite(name: str, array: FloatArray) -> None:
-    """Name the first entry that is not finite."""
+    """Raise `MultibodyError` with the first entry that is not finite, if there is one."""
     bad = np.flatnonzero(~np.isfinite(array.ravel()))
     if bad.shape[0]:
         raise MultibodyError(name, f"entry [{int(bad[0])}] is {array.ravel()[bad[0]]}, not finite")

@@ -191,7 +191,7 @@ class ModelBuilder:
 
 
 def _armature(armature: ArrayLike, joint: Joint) -> FloatArray:
-    """Return one number per degree of freedom, read-only."""
+    """Return the armature (nv,) of a joint, read-only, from one number or one per degree of freedom, all >= 0."""
     given = finite_array(armature, "armature", (joint.nv,) if np.ndim(armature) else (), MultibodyError)
     if np.any(given < 0.0):
         raise MultibodyError("armature", f"must not be negative, got {float(given.min())}")
@@ -221,7 +221,7 @@ def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
 
 
 def _lock_joint(body: BodySpec, q: ArrayLike) -> BodySpec:
-    """Return a body fixed at the placement of its joint."""
+    """Return a body whose joint is replaced by `Fixed`, at the pose that the joint has at q."""
     if isinstance(body.joint, CustomJoint):
         one = body.joint.transform(_position(body, q))
         place = body.placement @ one

@@ -130,7 +130,10 @@ def center_of_mass(model: Model, q: Instant) -> FloatArray:
 
 
 def center_of_mass_velocity(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
-    """Return the velocity dc/dt (3,) [m/s] of the centre of mass at the velocity v (nv,), world axes."""
+    """Return the velocity dc/dt (3,) [m/s] of the centre of mass at the velocity v (nv,), world axes.
+
+    v can be None only if q is a `Kinematics` with velocities: then these are used.
+    """
     sums = body_sums(model, q, v, None, 1)
     return np.asarray(sums[..., 4:7] / _total(sums))
 
@@ -138,7 +141,8 @@ def center_of_mass_velocity(model: Model, q: Instant, v: ArrayLike | None) -> Fl
 def center_of_mass_acceleration(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> FloatArray:
     """Return the acceleration (3,) [m/s^2] of the centre of mass while v (nv,) changes at the rate a (nv,), world axes.
 
-    Gravity is not subtracted: at rest the acceleration is zero, in free fall it equals gravity.
+    Gravity is not subtracted: at rest the acceleration is zero, in free fall it equals gravity. v can be None only if q
+    is a `Kinematics` with velocities.
     """
     sums = body_sums(model, q, v, a, 2)
     return np.asarray(sums[..., 11:14] / _total(sums))

@@ -200,7 +200,10 @@ def forward_dynamics_lagrangian(
 def _lagrangian_batch(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
 ) -> FloatArray:
-    """Solve the instants one by one, because the dense solves, not the calls, take the time."""
+    """Return `forward_dynamics_lagrangian` (..., nv) of many instants, computed one by one.
+
+    The dense solves, not the calls, take the time.
+    """
     many = BatchOperands.of(
         model,
         operand("q", q, model.nq),
@@ -219,7 +222,7 @@ def _lagrangian_batch(
 
 
 def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
-    """Return M^-1 b; a singular M is an error."""
+    """Return M^-1 b by a dense factorisation: cholesky, lu, colpiv_qr, or qr; raise an error if M is singular."""
     from scipy import linalg
 
     if M.shape[0] == 0:

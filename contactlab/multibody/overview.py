@@ -139,7 +139,7 @@ def _numbers(entries: Sequence[float] | FloatArray) -> str:
 
 
 def _mark(joint: Joint) -> str:
-    """Return joint and axes, as printed after a body's name."""
+    """Return a joint's class and axes in brackets, as the overview prints them after a body's name."""
     if joint.nv == 0:
         return "[fixed]"
     return f"[ {type(joint).__name__}: {' '.join(joint_axes(joint))} ]"

@@ -59,7 +59,7 @@ class Packing(NamedTuple):
 
 
 def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
-    """Return the data that follow from ``bodies``.
+    """Return the sizes nq and nv, the packed model for the kernels, and the starts of the bodies in q and v.
 
     Raise `MultibodyError` if they are not a tree, or if a body would move with a negative moment of inertia.
     """
@@ -145,7 +145,7 @@ def _buffers(
     rotors: FloatArray,
     gravity: FloatArray,
 ) -> PackedModel:
-    """Lay out all data as `contactlab.multibody.kernels.layout.tree` expects them."""
+    """Return the integers and floats of a model in the order that `contactlab.multibody.kernels.layout.tree` reads."""
     nl, nb = len(links), len(body_link)
     parent = [link.parent for link in links]
     root: list[int] = []
@@ -228,7 +228,7 @@ class Structure(NamedTuple):
 
 
 def structure(model: Model) -> Structure:
-    """Cut the integer buffer as the kernels do."""
+    """Return the structure of the tree of links as views of the model's integer buffer, the same that kernels use."""
     ints, nl, nv, nb = model.packed.ints, model.packed.nl, model.nv, model.nb
     dofs = 8 + 6 * nl + 2
     return Structure(

@@ -188,7 +188,7 @@ def energy_ledger(recording: Record) -> EnergyLedger:
 
 
 def _entries(recording: Record) -> dict[str, FloatArray]:
-    """Return the entries (n,) of all steps."""
+    """Return the entries (n,) [J] of all steps, by name of the ledger."""
     h, tau = recording.h, recording.rows["tau"]
     mean = 0.5 * (recording.v[:-1] + recording.v[1:])
     asleep = _asleep_dofs(recording)
@@ -299,7 +299,7 @@ def _projected(recording: Record) -> FloatArray:
 
 
 def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> dict[str, FloatArray]:
-    """Return the entries of the contacts, summed by step."""
+    """Return the entries (n_steps,) [J] of contacts; u and u_plus (nc, 6) are relative velocities before and after."""
     table, stepper = recording.contacts, recording.stepper
     step = table.step
     un, un_plus = (np.einsum("ij,ij->i", one[:, :3], table.normal) for one in (u, u_plus))
@@ -376,7 +376,7 @@ JOINT_ENTRIES = ("limits", "joint_friction", "joint_damping", "drives", "loops")
 
 
 def joint_entries(recording: Record) -> dict[str, FloatArray]:
-    """Return the entries (n_steps,) [J] of joint actions."""
+    """Return the work (n_steps,) [J] of each kind of joint action on the motion in a step, by ledger entry."""
     n, world = recording.n_steps, recording.world
     entries = {name: np.zeros(n) for name in JOINT_ENTRIES}
     if world.joint_actions.is_empty:

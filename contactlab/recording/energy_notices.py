@@ -105,7 +105,7 @@ def least_jam(world: World, h: float) -> float:
 
 
 def _tree_masses(world: World) -> FloatArray:
-    """Return the mass of each tree (nt,)."""
+    """Return the mass (nt,) [kg] of the bodies of each tree."""
     out = np.zeros(world.tree_starts.size - 1)
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
         if tree >= 0 and spec.inertia is not None:

@@ -212,7 +212,7 @@ def _limit_advice(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult
 
 
 def _stricter(driver: Driver) -> str:
-    """Return sentences about the condition of a step that is stricter than the solver's own."""
+    """Return sentences for a solver that reports success in a step that failed: the step's condition is stricter."""
     law = _law_residual(driver)
     if law is None:
         return _STRICTER

@@ -56,7 +56,7 @@ class StepMotions:
     name: Callable[[int], str] = "step {}".format
 
     def of(self, steps: IntArray) -> StepMotions:
-        """Return the selected steps."""
+        """Return the motions of the steps with the indices ``steps``."""
         states = {part: getattr(self, part)[steps] for part in ("q", "v", "q_next", "v_next", "h", "pose", "pose_next")}
         return replace(self, **states)
 
@@ -97,7 +97,7 @@ def _fastest(moves: StepMotions) -> StepMotions:
 
 
 def _bounds(moves: StepMotions) -> FloatArray:
-    """Return bounds (n,) of the ratios of each step, computed only from velocities."""
+    """Return an upper bound (n,) of the ratio of each step's motion to the allowed motion, from velocities only."""
     world, model = moves.world, moves.world.model
     out, still = np.zeros((2, len(moves.h)))
     speeds = np.maximum(np.abs(moves.v), np.abs(moves.v_next))
@@ -147,7 +147,10 @@ _AXES: WeakKeyDictionary[World, list[tuple[list[int], list[int]]]] = WeakKeyDict
 
 
 def _axes_of(world: World) -> list[tuple[list[int], list[int]]]:
-    """Return for each body the coordinates of its joint that turn it and those that shift it; cached by world."""
+    """Return for each body two lists of indices in the slice of v of its joint: rotations, and translations.
+
+    The lists are cached by world.
+    """
     found = _AXES.get(world)
     if found is None:
         axes = [joint_axes(spec.joint) for spec in world.model.bodies]
@@ -159,7 +162,11 @@ def _axes_of(world: World) -> list[tuple[list[int], list[int]]]:
 def _bounds_of_free(
     moves: StepMotions, speeds: FloatArray, free: list[int], shapes: dict[int, list[int]]
 ) -> FloatArray:
-    """Return bounds (n,) for free bodies without children, all at once, because there may be thousands."""
+    """Return the maximum ratio (n,) of motion to allowed motion over the free bodies ``free``, step by step.
+
+    ``speeds`` (n, nv) are the largest magnitudes of v in the step. ``free`` are free bodies without children, treated
+    together because there may be thousands. ``shapes`` has the shapes of each body.
+    """
     model, extents = moves.world.model, moves.world.extents
     names = [model.names[number] for number in free]
     turns = [k for k, axis in enumerate(joint_axes(model.bodies[free[0]].joint)) if "R" in axis]

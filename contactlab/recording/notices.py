@@ -101,7 +101,7 @@ def penetration_threshold(world: World) -> float:
 
 
 def new_kinds(found: Iterable[Notice], known: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Return the notices of kinds that are not yet known."""
+    """Return the notices in ``found`` whose kind no notice in ``known`` has."""
     kinds = {notice.kind for notice in known}
     return tuple(notice for notice in found if notice.kind not in kinds)
 
@@ -188,7 +188,7 @@ def limit_violation(stops: list[JointRow], q: FloatArray) -> FloatArray:
 
 
 def roundings(world: World, stops: list[JointRow]) -> FloatArray:
-    """Return the violations of limits (limits,) that are rounding."""
+    """Return the largest violations (limits,) [rad or m] of limits that can be rounding."""
     length = ARM * size_of(world)
     return BEYOND * np.array([1.0 if row.angular else length for row in stops])
 
@@ -236,7 +236,7 @@ def moving_as_prescribed(world: World, bodies: Iterable[int]) -> tuple[str, ...]
 
 
 def pressed_by(names: tuple[str, ...]) -> str:
-    """Return advice about kinematic bodies that press others."""
+    """Return advice, for an error message, about kinematic bodies with these names that press others."""
     listed = " and ".join(map(repr, names))
     moves, them, motion = ("moves", "it", "its motion") if len(names) == 1 else ("move", "them", "their motions")
     return (

@@ -260,7 +260,7 @@ class StepCollector:
         self._recording: Recording | None = None
 
     def add(self, rows: Rows) -> None:
-        """Store the rows of a chunk (`copy_of_chunk`) as the next step."""
+        """Append the rows of a chunk (`copy_of_chunk`) of one step; the record made before is discarded."""
         self._recording = None
         self._steps.append(rows)
         if len(self._steps) >= PIECE:

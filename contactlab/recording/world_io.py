@@ -142,7 +142,7 @@ def motion_to_json(motion: PrescribedMotion, start: Transform) -> Json:
 
 
 def motion_from_json(data: Json) -> PrescribedMotion:
-    """Return the motion; see `RecordedMotion`."""
+    """Return the motion of a kinematic body; a motion of a user's class becomes a `RecordedMotion`."""
     if data["type"] == "Motion":
         return RecordedMotion(Transform(*data["start"]))
     if data["type"] not in _MOTIONS:
@@ -487,7 +487,7 @@ _SHAPES: dict[str, Any] = {cls.__name__: cls for cls in (*ALL_SHAPES, SupportPoi
 
 
 def _shape_to_json(shape: Shape | BodyShape) -> Json:
-    """Return the name of its class and its fields."""
+    """Return the class name and fields of a shape; a shape of a user's class is stored as its support points."""
     if not isinstance(shape, tuple(_SHAPES.values())):
         points, radii = shape.support_points()  # type: ignore[union-attr]  # shapes of other classes have this method
         shape = SupportPoints(points, radii)

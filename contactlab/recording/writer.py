@@ -184,7 +184,7 @@ class RecordWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write the stored pieces."""
+        """Write the pieces in memory as a new chunk file; do nothing if there are none."""
         files, pieces = self._held
         if not pieces:
             return
@@ -273,7 +273,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
-    """Return the last state of these rows, after ``step`` steps, with its warm start; for 0 the start of the record."""
+    """Return the state after ``step`` steps, with its warm start: the last of these rows, or for 0 the start's rows."""
     if step == 0:
         ids, z, h, at = rows["start_contact_ids"], rows["start_z"], rows["start_h"][0], 0
         row_ids, row_z = rows["start_row_ids"], rows["start_row_z"]

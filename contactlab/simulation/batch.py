@@ -458,7 +458,10 @@ def _batch(
     begins: list[StepperState],
     errors: dict[int, Exception],
 ) -> Batch:
-    """Return a batch at these states, with the given states for `Batch.reset` and errors of stopped runs."""
+    """Return a batch that continues at ``states``.
+
+    ``begins`` are the states to which `Batch.reset` returns. ``errors`` has the errors of stopped runs, by run.
+    """
     batch = Batch(worlds, stepper, states, threads=threads)
     batch._begins = list(begins)
     batch._runs.errors.update(errors)
@@ -466,7 +469,7 @@ def _batch(
 
 
 def _worst(notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """Return the worst notice of each kind."""
+    """Return, for each kind of notice in alphabetical order, the notice with the largest ``worst``."""
     found = list(notices)
     kinds = sorted({notice.kind for notice in found})
     return tuple(max((one for one in found if one.kind == kind), key=lambda one: one.worst) for kind in kinds)

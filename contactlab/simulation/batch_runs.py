@@ -239,7 +239,7 @@ class BatchRuns:
         return found
 
     def _run_on_threads(self, task: Task, threads: int) -> None:
-        """Run the rest of a task on this number of threads."""
+        """Run the rest of a task on this number of threads; enlarge the slots if a run needs more contacts."""
         task.compiled = compiled = None if self._workers or self.worlds.first in _stepped else threading.Event()
         while len(self._workers) < threads:
             self._workers.append(StepWorker(self.worlds.first, self._state))
@@ -289,7 +289,7 @@ class BatchRuns:
             self._run_on_threads(task, len(self._workers))
 
     def _stop_queue(self, given_up: bool = False) -> None:
-        """Stop all threads that wait for queued runs."""
+        """Make all threads that wait for queued runs return, and wait for them, unless ``given_up``."""
         self._line.words[SHUTDOWN] = 1
         self._crew.end(given_up)
         self._line.words[SHUTDOWN] = 0
@@ -341,7 +341,10 @@ def read_runs(
     runs: IntArray,
     contacts: Callable[[], ContactTable],
 ) -> FloatArray:
-    """Return the readings (n, d) of n runs; either all of them have made steps, or none has."""
+    """Return the readings (n, d) of a sensor for the runs with the indices ``runs`` (n,).
+
+    Either all of them have made steps, or none has.
+    """
     parts: list[tuple[IntArray, FloatArray]] = []
     for world, places in worlds.by_world(runs):
         own, trees = runs[places], world.body_trees

@@ -161,7 +161,7 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
 
 
 def _solved_again(base: Explanation, problem: ConstraintVelProblemData, solver: Any) -> Explanation:
-    """Solve a problem again, with its friction law."""
+    """Solve a stored problem again, with its friction law, and return ``base`` with the result added."""
     assert base.h is not None
     formed = form_discretized_lcp(problem, base.h)
     if isinstance(solver, FrictionBackend):
@@ -205,7 +205,10 @@ def _island_of(
     targets: FloatArray | None,
     problem: ConstraintVelProblemData,
 ) -> IslandView | None:
-    """Return the island with this problem, formed again from the record's last state."""
+    """Return the island whose rows J equal the rows of ``problem``; None if no island has these rows.
+
+    The islands of the step after the record's last state are formed again, one after the other, and not solved.
+    """
     world, state = recording.world, recording.state(recording.n_steps)
     wanted = problem.blocks().J
     island = 0
@@ -221,7 +224,7 @@ def _island_of(
 
 
 def _contacts(world: World, view: IslandView) -> tuple[ContactLine, ...]:
-    """Return the contacts of an island."""
+    """Return a printable line for each contact of an island: bodies, point [m], gap [m] and friction."""
     lines = []
     for contact in view.contacts():
         x, y, z = contact.point.tolist()

@@ -235,7 +235,7 @@ class Simulation:
         return self._watch.notices
 
     def _begin_inspection(self) -> None:
-        """Begin the inspection of a run at the present state: its energy, and the steps after which to inspect."""
+        """Begin to inspect the run for notices at the present state: store its energy, and set the next steps."""
         if not self._begun & (self._begun - 1) or not self._begun % MOST:
             self._next_inspection = 0
         self._begun += 1
@@ -343,7 +343,7 @@ class Simulation:
         self._begin(state)
 
     def _begin(self, begin: StepperState) -> None:
-        """Restart the driver, the record and the inspection at a state."""
+        """Restart the run at a state: the driver, an empty record if one is kept, and the inspection for notices."""
         made = self._driver.step
         self._driver.restart(begin)
         self._past, self._next_inspection = self._past + made, self._next_inspection - made

@@ -176,7 +176,7 @@ class JointCallbacks:
         return self._number[name]
 
     def _all(self, targets: ArrayLike, field: str) -> FloatArray:
-        """Check targets of all drives (nd,) and return them as an array."""
+        """Return the targets (nd,) of all drives as an array; raise an error for a wrong shape or an infinite entry."""
         if not self._number and np.size(targets):
             raise SimulationConfigError(field, NO_DRIVES)
         return finite_array(targets, field, (len(self._number),), SimulationConfigError)

@@ -407,7 +407,10 @@ class CertificateTable:
         return np.asarray(ratio.max(axis=1, initial=0.0))
 
     def worst(self) -> WorstCertificate:
-        """Return the largest of each measure over the rows."""
+        """Return the maximum of each residual over the rows, with step and island of the largest scaled one.
+
+        Without rows the maxima are 0, and step and island are -1.
+        """
         at = int(np.argmax(self.scaled)) if len(self) else -1
         return WorstCertificate(
             scaled=float(self.scaled.max(initial=0.0)),

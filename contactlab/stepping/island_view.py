@@ -206,14 +206,14 @@ class IslandView:
         measures[ROUNDING_DECIDED] = residual.rounding_decided(result.tolerance)
 
     def _cones(self) -> ConeProblem:
-        """Return the island as a problem with exact cones."""
+        """Return the LCP of the island, already formed, as a `ConeProblem` with circular friction cones."""
         nc, n = int(self.progress.nc), int(self.progress.n)
         island = self.island
         M, q = island.M[: n * n].reshape(n, n), island.q[:n]
         return cone_problem(M, q, island.r[:nc].copy(), island.mu[:nc])
 
     def _inertia(self) -> IslandInertia:
-        """Copy the factors of the mass matrices of the island's trees."""
+        """Return an operator that applies M^-1 of the island, from copies of the factors of its trees."""
         starts, packed = self.prepared.world.tree_starts, self.prepared.arrays.packed
         parts = []
         for tree in self.trees():

@@ -82,7 +82,10 @@ def _row_key(row: Any) -> Hashable:
 
 
 def _kept(numbers: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the valid new numbers, ascending, with their values."""
+    """Return the new numbers of contacts or rows that both worlds have, ascending, with their values.
+
+    An entry of ``numbers`` is `_NONE` if the new world does not have the contact or row.
+    """
     there = np.flatnonzero(numbers != _NONE)
     order = there[np.argsort(numbers[there])]
     return numbers[order], values[order]
@@ -141,7 +144,10 @@ def _body_keys(world: World) -> list[Hashable]:
 
 
 def _shape_keys(world: World) -> list[Hashable]:
-    """Return keys of the shapes, of bodies first: their bodies, their index in the body, and their kinds."""
+    """Return a key for each shape: (body name, kind) for shapes of bodies, then the names of the half-spaces.
+
+    Shapes of one kind on one body have the same key.
+    """
     names = world.model.names
     own = zip(world.surface_bodies, world.surfaces, strict=True)
     keys: list[Hashable] = [(names[body], type(surface.shape)) for body, surface in own]

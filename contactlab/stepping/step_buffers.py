@@ -167,7 +167,10 @@ class StepBuffers:
         self.chunk = self._new_chunk(self.work.contact_int.shape[0])
 
     def exchange(self, before: Any, after: Any) -> None:
-        """Exchange an argument of the bound call; the bound calls of other worlds keep the old one."""
+        """Replace the argument ``before`` of the bound call by ``after``, and forget the bound calls of other worlds.
+
+        They have ``before`` as their argument, so they must be made again.
+        """
         self._others.clear()
         if self._held is not None and before is not None:
             self._held.replace_argument(before, after)
@@ -389,7 +392,7 @@ class StepBuffers:
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        """The arguments of the groups of stages by name, records as arrays of length one: see `StageGroup`."""
+        """The arguments that groups of stages can have, by name; records are arrays of length one: see `StageGroup`."""
         names = "work", "island", "chunk", "collision", "joints", "moments"
         constant = {"world": self._prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
         return constant | {name: getattr(self, name) for name in names}

@@ -64,12 +64,12 @@ class Wrench:
         object.__setattr__(self, "axes", axes)
 
     def of_runs(self, runs: IntArray) -> Wrench:
-        """Return the wrench of some runs of a batch."""
+        """Return the wrench on the runs with the indices ``runs``; arrays without a batch axis stay as they are."""
         force, moment, at = (x if x.ndim == 1 else x[runs] for x in (self.force, self.moment, self.at))
         return _unchecked(force, moment, at, self.axes)
 
     def of_step(self, step: int) -> Wrench:
-        """Return the wrench of one step of a rollout."""
+        """Return the wrench in step ``step`` of a rollout; arrays without an axis of steps stay as they are."""
         force, moment, at = (x if x.ndim < 3 else x[:, step] for x in (self.force, self.moment, self.at))
         return _unchecked(force, moment, at, self.axes)
 

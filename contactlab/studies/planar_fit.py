@@ -149,7 +149,7 @@ class PlanarModel:
 
     @property
     def steps(self) -> dict[str, float]:
-        """Sizes of a fit's first step, by parameter."""
+        """Initial step of the search for each parameter of the model, in the parameter's unit."""
         own = {LAW_NUMBERS[self.law][0]: LAW_NUMBERS[self.law][2]} if self.law in LAW_NUMBERS else {}
         return {"mu": 0.05, "e": 0.05} | own | {name: INGREDIENTS[name] for name in self.ingredients}
 
@@ -256,7 +256,10 @@ def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int 
 
 
 def _rows(data: PlanarImpacts, lever_turned: bool, offset: float) -> FloatArray:
-    """Return the normal and tangent rows (n, 2, 3) in a reading, with ``offset`` [m] added to the normal lever."""
+    """Return the normal and tangent rows (n, 2, 3), with ``offset`` [m] added to the lever of the normal row.
+
+    ``lever_turned`` changes the sign of the lever of the tangent row.
+    """
     J = np.stack((data.normal, data.tangent), axis=1)
     J[:, 0, 2] += offset
     if lever_turned:

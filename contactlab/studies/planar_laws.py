@@ -189,7 +189,11 @@ def _energetic_end(
     compressed: FloatArray,
     e: FloatArray,
 ) -> FloatArray:
-    """Return p at which the normal work of restitution is e^2 times the work of compression."""
+    """Return the normal impulse p (n,) at which the work of restitution is e^2 times the work of compression.
+
+    a and b are the rates of u_n before and after the slip stops at ``stop``, with u_n ``at_stop``. Compression ends at
+    ``compressed``.
+    """
     early = compressed <= stop  # the compression ends while the contact still slips
     done = np.where(early, stop, 0.0)
     work = np.where(

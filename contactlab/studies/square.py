@@ -89,7 +89,7 @@ def lowest_corner(z: FloatArray, angle: FloatArray, half_width: float) -> FloatA
 
 
 def calibrate(drops: SquareDrops) -> Calibration:
-    """Return the calibration of the camera from the poses of the squares at rest."""
+    """Return the camera's calibration, estimated from the squares at rest: angle, height and slope of the floor."""
     x, z, theta = (np.median(a[:, -REST:], axis=1) for a in (drops.x, drops.z, drops.theta))
     around = (theta + 0.25 * np.pi) % QUARTER - 0.25 * np.pi
     slope, height = np.polyfit(x, z - drops.half_width, 1) if len(drops) > 2 else (0.0, np.median(z) - drops.half_width)

@@ -246,7 +246,7 @@ class RoundedCube:
 
 
 def toss_world(tosses: CubeTosses, settings: TossSettings) -> World:
-    """Return the cube of the file above the board, a fixed half-space."""
+    """Return the world of the tosses: a free cube, with the size and mass of the file, and the board, a half-space."""
     # Both surfaces are equal, so the contact's mu, a geometric mean, is this number. Each has twice the spring and
     # damper of the contact, because they act in series.
     material = Material(settings.mu, settings.restitution, 2.0 * settings.stiffness, 2.0 * settings.dissipation)

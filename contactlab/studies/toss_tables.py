@@ -42,7 +42,7 @@ PUBLISHED = (
 
 
 def _row(report: TossReport) -> PublishedRow:
-    """Return a report as a row of the table."""
+    """Return a report as a row like the published ones: its settings as the name, then means and deviations."""
     settings = report.settings
     free = {name: getattr(settings, name) for name in ("edges", "substeps", "friction")}
     best = settings == replace(MODELS["best"], **free)

@@ -28,7 +28,10 @@ WHOLE = 1e-7  # fraction of a tree's largest momentum that is rounding of its ot
 
 
 def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianceCheck | None) -> Iterator[Found]:
-    """Yield all findings about the steps of a portion."""
+    """Check the steps of a portion, and yield a finding for each condition: its name, rows and violations.
+
+    Findings hold all checked values, not only violations that are too large.
+    """
     everywhere: IntArray = np.arange(portion.steps.size)
     yield "form", everywhere, -1, -1, np.zeros(everywhere.size)
     yield "energy", np.repeat(everywhere, 2), -1, -1, _energies(portion).ravel()
@@ -172,7 +175,7 @@ def _energies(portion: StepSlice) -> FloatArray:
 
 
 def _asleep(portion: StepSlice) -> Any:
-    """Return which velocities (ns, nv) were kept at 0 by sleep."""
+    """Return a mask (ns, nv) of the velocities of trees that slept through a step of the portion."""
     asleep, starts = portion.recording.rows["asleep"][portion.steps] != 0, portion.recording.world.tree_starts
     if not asleep.shape[1]:
         return np.zeros(portion.v.shape, dtype=bool)

@@ -57,7 +57,7 @@ class ContactRows:
 
     @property
     def owners(self) -> IntArray:
-        """Contact of every entry of z."""
+        """Index of the contact of every entry of [fN | fF+ | fF- | lambda]."""
         slips = self.cone_contacts[self.cone]
         return np.concatenate((np.arange(self.at.size), slips, slips, self.cone_contacts))
 
@@ -254,7 +254,11 @@ def _coefficients(restitution: float | RestitutionLaw, speed: FloatArray) -> Flo
 
 
 def material_pairs(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[list[Surfaces], IntArray]:
-    """Return the pairs of materials in contact, None for an unknown shape, and the pair of each row."""
+    """Return the distinct pairs of materials of the contact rows ``chosen``, and the index of the pair of each row.
+
+    The pair of a row has the material of A, or of the half-space, and then the material of B. A material is None if
+    the record does not name the shape.
+    """
     materials = [surface.material for surface in world.surfaces]
     names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
     found, numbers = distinct([rows[name][chosen] for name in names])
@@ -288,7 +292,10 @@ def rigid_contacts(portion: StepSlice) -> NDArray[np.bool_]:
 
 
 def extent_of(portion: StepSlice, sizes: FloatArray) -> FloatArray:
-    """Return the size (nc,) of the smaller of the two shapes, from ``sizes``; of all shapes, if none is known."""
+    """Return the size (nc,) [m] of the smaller shape of each contact, from ``sizes`` of all shapes.
+
+    A contact whose shapes have no known size has the smallest size of all shapes, or 1 if there is none.
+    """
     least = float(np.min(sizes, initial=np.inf))
     known = np.append(sizes, np.inf)
     size = np.minimum(known[portion.numbers("shape_a")], known[portion.numbers("shape_b")])
@@ -388,7 +395,11 @@ def _turning(portion: StepSlice) -> FloatArray:
 
 
 def _axes(world: World, frames: FloatArray, w: FloatArray) -> FloatArray:
-    """Return the rolling directions (n, r, 3): pyramids whose first axis is along the initial rolling w (n, 3)."""
+    """Return the rolling directions (n, r, 3), equally spaced about the normal, with the first along w (n, 3).
+
+    w is the relative angular velocity before the step. Without it the first tangent of ``frames`` is the first
+    direction. In a planar world all directions are the plane's normal.
+    """
     if world.plane is not None:
         return np.tile(world.plane, (frames.shape[0], 1, 1))
     normal, r = frames[:, 0], frames.shape[1] - 1

@@ -81,7 +81,10 @@ class EqualComplianceCheck:
     def take(
         self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
     ) -> Found:
-        """Add the islands of a portion; return the distances of forces that are recorded as selected."""
+        """Compare the forces of a portion's islands with the forces of equal compliance, and count the islands.
+
+        Return the finding "choice": the distances between the two, of islands whose forces are recorded as selected.
+        """
         self.said = []
         self._compare_islands(portion, problem, joined, laws, islands)
         at, labels, off = (np.array([one[part] for one in self.said]) for part in range(3))
@@ -197,7 +200,10 @@ def _rows_of(problem: ContactProblem, contacts: IntArray) -> IntArray:
 
 
 def _regular(problem: ContactProblem, contacts: IntArray) -> NDArray[np.bool_]:
-    """Return whether W is regular for islands with contacts (m, n), over the normal and two directions of each."""
+    """Return a mask (m,) of islands with contacts (m, n) whose forces are unique, because their W is regular.
+
+    W has the normal row and two friction rows of each contact (one friction row in a planar world).
+    """
     nc, r = problem.fN.size, problem.rows.directions.shape[1] - 1
     first = nc + r * contacts
     rows = np.stack([contacts, first, first + r // 2][: 1 + min(r, 2)], axis=2).reshape(contacts.shape[0], -1)
@@ -217,7 +223,7 @@ def _regular(problem: ContactProblem, contacts: IntArray) -> NDArray[np.bool_]:
 
 
 def _three(W: FloatArray, nc: int) -> FloatArray:
-    """Return W of the normals and two directions of nc contacts, from W of all their rows."""
+    """Return W of the normals and two directions (0 and 90 degrees) of nc contacts, from W of all their rows."""
     r = W.shape[0] // nc - 1
     first = nc + r * np.arange(nc)
     rows = np.concatenate([np.arange(nc), first, first + r // 2][: 1 + min(r, 2)])

@@ -123,10 +123,11 @@ class _Rated:
         pushing: FloatArray,
         numbers: IntArray,
     ) -> _Rated:
-        """Return the sizes for the rows [N; F] and joint rows with forces ``pushing`` and numbers ``numbers``.
+        """Return the sizes for the rows [N; F] of contacts and for joint rows.
 
-        A unilateral force counts with at least NOTHING of the island's largest. With moments, from active limits or
-        from friction, balanced forces f sqrt(h W_ii + gamma) are compared.
+        ``pushing`` are the forces of the joint rows, ``numbers`` their indices in ``world.joint_rows``. A unilateral
+        force counts with at least NOTHING of the island's largest. With moments, from active limits or from friction,
+        balanced forces f sqrt(h W_ii + gamma) are compared.
         """
         fN, plus, minus = answers[:3]
         n, count = fN.size + plus.size, islands.at.size
@@ -157,7 +158,11 @@ class _Rated:
 
 
 def _joint_rows(portion: StepSlice, laws: JointLaws, numbers: IntArray, first: int) -> list[TreeRows]:
-    """Return the joint rows of the record's table by trees, numbered from ``first`` on."""
+    """Return the joint rows of a portion as one `TreeRows` for each tree that they move.
+
+    ``numbers`` (m,) is the index of each row of the record's joint table in ``world.joint_rows``. In the result, row k
+    of these has the number ``first`` + k.
+    """
     world = portion.recording.world
     found: dict[int, list[IntArray]] = {}
     for number in np.unique(numbers):

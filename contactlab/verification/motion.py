@@ -59,7 +59,7 @@ class BodyKinematics:
     own: slice  # the velocities of its tree in v
 
     def at(self, states: Any) -> BodyKinematics:
-        """Return the frame at the selected states."""
+        """Return the frame at the states ``states``, an index array or a slice of the first axis."""
         R, p, Jw, Jv = self.R[states], self.p[states], self.Jw[states], self.Jv[states]
         return BodyKinematics(R, p, Jw, Jv, self.w[states], self.a[states], self.alpha[states], self.own)
 
@@ -78,18 +78,24 @@ class BodyKinematics:
         return np.asarray(self.a + cross(self.alpha, d) + cross(self.w, cross(self.w, d)))
 
     def carry(self, d: FloatArray) -> None:
-        """Move the frame's origin by d (ns, 3), fixed to the body."""
+        """Move the frame's origin by d (ns, 3), in world axes; the new origin is a point fixed to the body."""
         x = self.p + d
         self.Jv, self.a, self.p = self.point_jacobian(x), self.point_acceleration(x), x
 
     def slide(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
-        """Shift the origin along the columns (ns, 3, n) with the velocities (ns, n) from v[at] on."""
+        """Add to the frame's Jacobian and acceleration a shift of the origin along ``columns`` (ns, 3, n).
+
+        ``rate`` (ns, n) are its velocities, the entries of v from ``at`` on. The origin itself is not moved.
+        """
         at -= self.own.start
         self.Jv[..., at : at + rate.shape[-1]] += columns
         self.a += 2.0 * cross(self.w, rotate(columns, rate))
 
     def spin(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
-        """Turn the frame about the columns (ns, 3, n), which turn with it, with the velocities from v[at] on."""
+        """Add to the frame's Jacobian and rates a rotation about ``columns`` (ns, 3, n), axes that turn with the frame.
+
+        ``rate`` (ns, n) are its velocities, the entries of v from ``at`` on. The rotation matrix is not changed.
+        """
         at -= self.own.start
         self.Jw[..., at : at + rate.shape[-1]] += columns
         relative = rotate(columns, rate)

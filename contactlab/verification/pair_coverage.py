@@ -119,7 +119,7 @@ class PairCoverage:
         return chosen[known], worst[known]
 
     def _admitted(self, i: int, s: int) -> bool:
-        """Return True if the filters allow a shape to touch a half-space."""
+        """Return True if the collision filters allow shape ``i`` to touch half-space ``s``."""
         if not self.world.half_space_filters:
             return True
         own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]
@@ -165,7 +165,10 @@ class PairCoverage:
         return at, near
 
     def _excess(self, i: int, j: int, place_i: ShapePose, place_j: ShapePose, h: float) -> float:
-        """Return by how much shapes i and j are within reach at their places, relative to their position; 0: none."""
+        """Return how far shapes i and j, at their places, are inside the reach of detection; 0 if they are not.
+
+        The result is a length over the size of the world and the coordinates of the closest points.
+        """
         cores, worst = (self.cores[i], self.cores[j]), 0.0
         if cores[0] is not None and cores[1] is not None:
             return self._within(cores[0], cores[1], place_i, place_j, h)
@@ -215,7 +218,7 @@ class PairCoverage:
         return max(0.0, reach - gap - NEAR * size) / size
 
     def _apart(self, a: Core, b: Core, at_a: ShapePose, at_b: ShapePose, h: float) -> bool:
-        """Return True if the distance along the line of the origins exceeds their motion in the step."""
+        """Return True if the shapes cannot meet in the step: they are too far apart along the line of their origins."""
         d = at_b.p - at_a.p
         length = float(np.linalg.norm(d))
         if not length > 0.0:
@@ -227,7 +230,7 @@ class PairCoverage:
         return float(d @ (pb - pa)) > length * reach
 
     def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: ShapePose) -> float:
-        """Return by how much shape i is within the margin of a half-space, relative to its position; 0: none."""
+        """Return how far shape i is inside the margin of a half-space, relative as in `_excess`; 0 if it is not."""
         hull = self.hulls[i]
         if hull is None:
             return 0.0

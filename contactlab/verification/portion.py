@@ -75,7 +75,7 @@ class StepSlice:
 
     @staticmethod
     def of(recording: Recording, steps: IntArray) -> StepSlice:
-        """Read the states of steps of a record."""
+        """Return the given steps of a record: states, dynamics, applied forces, contacts and joint rows."""
         world, rows = recording.world, recording.rows
         states = np.union1d(steps, steps + 1)
         whole = dynamics(world, recording.q[states], recording.v[states])
@@ -98,7 +98,10 @@ class StepSlice:
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 
     def scattered(self, rows: tuple[TreeRows, ...], at: IntArray, force: FloatArray) -> FloatArray:
-        """Return J^T force (ns, nv) for rows with forces (m, q)."""
+        """Return J^T force (ns, nv), summed over the rows of each step, for rows with forces (m, q).
+
+        ``at`` (m,) has the step of every row.
+        """
         starts, out = self.recording.world.tree_starts, np.zeros(self.v.shape)
         for one in rows:
             own = slice(starts[one.tree], starts[one.tree + 1])
@@ -296,6 +299,6 @@ def worst_of(values: FloatArray, island: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def largest_entry(W: Matrix) -> FloatArray:
-    """Return the largest magnitude of every row."""
+    """Return the largest magnitude (m,) in every row of a sparse matrix."""
     count = W.shape[0]
     return largest_of(np.abs(W.data), np.repeat(np.arange(count), np.diff(W.indptr)), count)

@@ -120,7 +120,7 @@ def _checked(
 
 
 def _named(recording: Recording, failure: VerificationFailure) -> VerificationFailure:
-    """Return a failure with the names of the bodies of its contact."""
+    """Add the names of the contact's bodies to a failure; a failure without a contact stays as it is."""
     if failure.contact < 0:
         return failure
     names = recording.world.model.names
@@ -143,7 +143,7 @@ class _FindingCollector:
         self.unexplained_failures = 0
 
     def add(self, steps: IntArray, found: list[Found]) -> None:
-        """Add the findings of some steps."""
+        """Count the values of findings about some steps; keep the worst of each condition, and the first failures."""
         bad: list[VerificationFailure] = []
         for condition, at, island, contact, values in found:
             if not values.size:

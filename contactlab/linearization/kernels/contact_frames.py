@@ -39,7 +39,7 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def axis(own: FloatArray, number: int) -> FloatArray:
-    """Return an axis (3,) of a contact."""
+    """Return the axis ``number`` (3,) of a contact, world axes, as a view of its entries ``own``."""
     return own[AXES + 3 * number : AXES + 3 * number + 3]
 
 
@@ -62,7 +62,10 @@ def at_start(world: PackedWorld, work: StepWork, m: DerivativeWork) -> None:
 
 @kernel(inner=True)
 def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: FloatArray, r: int) -> None:
-    """Fill the forces of a friction cone along its axes, from its variables in z; the first one is ``at``."""
+    """Fill the two force components of cone ``number`` in ``own``, along its axes, from its edge forces in z.
+
+    Its edge forces are z[at:at + 2 r]: r along the directions in ``turns``, and then r against them.
+    """
     x, y = 0.0, 0.0
     for e in range(r):
         x += (z[at + e] - z[at + r + e]) * turns[e, 0]
@@ -152,7 +155,7 @@ def columns_at(world: PackedWorld, f: Frames, body: int, x: FloatArray, out: Flo
 
 @kernel(inner=True)
 def list_dofs(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
-    """List the degrees of freedom that move either body in ascending order; return their number."""
+    """Fill ``dofs`` with the degrees of freedom that move body a or b, ascending; return their number. a can be -1."""
     i = world.bodies[b, BODY_DOF]
     j = world.bodies[a, BODY_DOF] if a >= 0 else -1
     # Both paths to the root, descending, without repetition.
@@ -171,7 +174,10 @@ def list_dofs(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
 
 @kernel(inner=True)
 def fill_columns(world: PackedWorld, f: Frames, m: DerivativeWork, a: int, b: int, x: FloatArray) -> int:
-    """Fill the columns of both bodies at x, list their degrees of freedom, and return their number."""
+    """Fill ``m.columns`` (2, nv, 6), the velocities at x of body b, then of a, per unit of their degrees of freedom.
+
+    Also fill ``m.dofs`` with these degrees of freedom, and return their number.
+    """
     count = list_dofs(world, a, b, m.dofs)
     for place in range(count):
         for k in range(6):

@@ -220,7 +220,10 @@ def move_reference_point(rates: FloatArray, p: FloatArray, x: FloatArray) -> Non
 
 @kernel(inner=True)
 def pair_rates(work: StepWork, c: Collision, m: DerivativeWork, first: int, last: int) -> None:
-    """Fill the rates of contacts ``first`` to ``last`` - 1, of one pair of shapes, and mark kinks in m.on_kink."""
+    """Fill ``m.rates`` of contacts ``first`` to ``last`` - 1, of one pair of shapes, by differences of detection.
+
+    Mark contacts on a kink in ``m.on_kink``.
+    """
     pair = pair_of(work.contact_int[first, CONTACT_ID])
     i = pair // c.kind.shape[0]
     j = pair - i * c.kind.shape[0]
@@ -252,7 +255,10 @@ def use_normal_as_gap_gradient(n: FloatArray, rates: FloatArray) -> None:
 def contact_motions(
     world: PackedWorld, work: StepWork, c: Collision | None, m: DerivativeWork, control: StepControl
 ) -> None:
-    """Fill the rates of all contacts of the step, and mark contacts on a kink in m.on_kink."""
+    """Fill ``m.rates``, the derivatives of point, normal and gap of all contacts by a displacement of body B.
+
+    Mark contacts on a kink of these functions in ``m.on_kink``.
+    """
     number = 0
     while number < control.n_contacts:
         floats, contact, rates = work.contact_float[number], work.contact_int[number, CONTACT_ID], m.rates[number]

@@ -337,7 +337,10 @@ def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, d
 
 @kernel
 def rolling_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl) -> None:
-    """Fill the derivatives of the first axes of rolling; m.V has the velocity before the step, m.rates are filled."""
+    """Fill ``m.rolling_axis_rates`` and the speed of rolling before the step.
+
+    m.V must have the kinematics at the velocity before the step, and m.rates must be filled.
+    """
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = view_2d(m.V, f.start + 6 * nl, nv, 18)
     s = work.scratch

@@ -138,7 +138,11 @@ def spin_rates(
 
 @kernel(inner=True)
 def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int, h: float, spins: bool) -> None:
-    """Add the derivatives of `turning_impulse` by q, v and tau to X, for a link i that is a whole tree."""
+    """Replace the derivatives of the explicit gyroscopic term in X, for a free body: a link i that is a whole tree.
+
+    If ``spins`` is true, the new ones are of the midpoint rule, by q, v and tau (option gyroscopic="implicit").
+    Otherwise there are no new ones, because the step has no gyroscopic term ("off").
+    """
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     Ri, a = f.R[i], t.iv[i]
     com = t.com[i]
@@ -195,7 +199,10 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
 def limited_rates(
     world: PackedWorld, work: StepWork, joints: JointRows | None, m: DerivativeWork, h: float, p: Parameters
 ) -> None:
-    """Add the derivatives of limited velocity products of trees that turn fast to X, by differences in q and v."""
+    """Add to X the derivatives of limited velocity products less explicit ones, by differences in q and v.
+
+    Only trees of which `turns_fast` limits the products count. The state in work is overwritten.
+    """
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     rule = p.gyroscopic

@@ -100,14 +100,14 @@ def add_rate(m: DerivativeWork, c: int, axis: int, times: float, eps: float) -> 
 
 @kernel(inner=True)
 def add_force(m: DerivativeWork, u: int, times: float) -> None:
-    """Add ``times`` the gradient of an unknown force to m.way."""
+    """Add ``times`` times the gradient of the unknown force of row u to ``m.way`` (columns,)."""
     for k in range(m.way.shape[0]):
         m.way[k] += times * m.solved[u, k]
 
 
 @kernel(inner=True)
 def rate_along_direction(m: DerivativeWork, u: int) -> float:
-    """Return the change of an unknown force along the direction."""
+    """Return the change of the unknown force of row ``u`` along ``m.direction``, from its derivatives ``m.solved``."""
     total = 0.0
     for k in range(m.direction.shape[0]):
         total += m.solved[u, k] * m.direction[k]
@@ -154,7 +154,7 @@ def record_kink(
 
 @kernel(inline=True)
 def response_of(m: DerivativeWork, u: int, h: float) -> float:
-    """Return the rate along its row per unit of an unknown force."""
+    """Return the rate of row ``u`` per unit of its own unknown force: the magnitude of h H[u] Y[u]."""
     total = 0.0
     for j in range(m.v.shape[0]):
         total += h * m.H[u, j] * m.Y[u, j]

@@ -192,7 +192,10 @@ def friction_direction(m: DerivativeWork, c: int, cone: int) -> tuple[float, flo
 
 @kernel(inner=True)
 def set_slide(m: DerivativeWork, c: int, cone: int) -> None:
-    """Fill the bound times the corner along which a contact slides, or the middle of the side."""
+    """Fill the friction force per unit of normal force of a sliding contact, as two components in its tangents.
+
+    It is the bound (mu, or a length of moments) times a corner of the polygon, or times the middle of a side.
+    """
     j, turns, bound = (m.mode[c, cone] - SLIDE_EDGE) // 2, polygon_corners(m, cone), m.contact[c, BOUND + cone]
     x, y = turns[j, 0], turns[j, 1]
     if (m.mode[c, cone] - SLIDE_EDGE) % 2 == 1:
@@ -377,7 +380,7 @@ def find_row_modes(
 def joint_unknown(
     work: StepWork, m: DerivativeWork, joints: JointRows, record: int, chunk: Chunk, p: Parameters, h: float, u: int
 ) -> int:
-    """Fill row u of a joint row if its force is unknown; return the next free row."""
+    """Fill row u of ``m.H`` and ``m.right`` for a joint row, and return u + 1; return u if its force is known."""
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
@@ -419,7 +422,7 @@ def joint_unknown(
 
 @kernel(inner=True)
 def joint_row(J: FloatArray, joints: JointRows, number: int) -> bool:
-    """Fill J (nv,) of a joint row; return False if it is zero."""
+    """Fill J (nv,) with the Jacobian of a joint row; return False if all entries are zero."""
     row = joints.rows[number]
     kind = row.kind
     size = 0.0

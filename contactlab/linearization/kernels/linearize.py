@@ -131,7 +131,7 @@ def integration(world: PackedWorld, m: DerivativeWork, h: float) -> None:
 
 @kernel(inner=True)
 def write_forces(m: DerivativeWork, control: StepControl) -> None:
-    """Fill the derivatives of the contact forces, in world axes."""
+    """Fill ``m.forces`` (nc, 3, columns): derivatives of the contact forces in world axes."""
     nv = m.v.shape[0]
     # A force that is constant in its axes moves with q; unknown forces change along their directions.
     for c in range(control.n_contacts):

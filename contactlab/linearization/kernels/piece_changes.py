@@ -62,7 +62,11 @@ def choose_gap_sides(
     p: Parameters,
     h: float,
 ) -> None:
-    """Choose, for closed contacts and limits, the slope of the law on the side to which the direction moves the gap."""
+    """Set dk/dgap [1/s] of contacts and limits whose gap is 0 up to rounding, for a motion along ``m.direction``.
+
+    The slope of the law differs between opening and closing. It is 1/h if the direction opens the gap; otherwise it is
+    the fraction of the depth that a step removes, over h.
+    """
     # Contacts: the sign of the gap's change along the direction.
     for c in range(control.n_contacts):
         own, gaps = m.contact[c], m.gaps[c]
@@ -132,7 +136,7 @@ def activate_friction(m: DerivativeWork, c: int, cone: int) -> None:
 
 @kernel(inner=True)
 def set_cone_mode(m: DerivativeWork, c: int, cone: int, mode: int) -> None:
-    """Set the mode of a friction cone."""
+    """Set the mode of a friction cone, and the slip direction that belongs to it: zero for OPEN and STICK."""
     m.mode[c, cone] = mode
     m.contact[c, SLIDE + 2 * cone], m.contact[c, SLIDE + 2 * cone + 1] = 0.0, 0.0
     if mode not in (OPEN, STICK):
@@ -141,7 +145,7 @@ def set_cone_mode(m: DerivativeWork, c: int, cone: int, mode: int) -> None:
 
 @kernel(inner=True)
 def cross(m: DerivativeWork, number: int) -> bool:
-    """Change to the mode beyond a kink; return False if there is none."""
+    """Set the mode of the contact or joint row beyond kink ``number``; return False if the kink has no such mode."""
     kink = m.kinks[number]
     why, c, row, cone, neighbour = kink[REASON], kink[CONTACT], kink[ROW], kink[CONE], kink[NEIGHBOUR]
     if neighbour < 0:

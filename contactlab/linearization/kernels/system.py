@@ -153,7 +153,7 @@ def release_cone(
 
 @kernel(inner=True, long_loops=True)
 def apply_inverse(world: PackedWorld, work: StepWork, X: FloatArray) -> None:
-    """Replace X (nv, columns) by M^^-1 X, tree by tree."""
+    """Replace X (nv, columns) by the product of the inverse of M^ (`free_rates`) with X, tree by tree."""
     for k in range(world.trees.shape[0] - 1):
         a = world.trees[k, TREE_DOF]
         b = world.trees[k + 1, TREE_DOF]
@@ -216,7 +216,7 @@ def fill_matrix(h: float, D: FloatArray, H: FloatArray, Y: FloatArray, S: FloatA
 
 @kernel(inner=True)
 def compliance(S: FloatArray) -> float:
-    """Return a small fraction of the smallest diagonal entry of S."""
+    """Return eps, the compliance that makes S regular: `COMPLIANCE` times its smallest positive diagonal entry."""
     least = math.inf
     for i in range(S.shape[0]):
         if S[i, i] > 0.0:
@@ -263,7 +263,7 @@ def subtract_product(row: FloatArray, out: FloatArray, first: int, last: int, ow
 
 @kernel(inner=True)
 def solve_rows(S: FloatArray, perm: IntArray, right: FloatArray, out: FloatArray) -> None:
-    """Fill out (n, columns) with S^-1 right, for a factored S."""
+    """Fill out (n, columns) with S^-1 right, for S as factored with the row order ``perm``."""
     n = S.shape[0]
     # Forward substitution, then back substitution.
     for i in range(n):

@@ -24,7 +24,7 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def center_of_link(t: Tree, R: FloatArray, p: FloatArray, i: int) -> tuple[float, float, float]:
-    """Return the centre of mass of link i in the world."""
+    """Return the world coordinates [m] of the centre of mass of link i."""
     Ri = R[i]
     x, y, z = t.com[i, 0], t.com[i, 1], t.com[i, 2]
     return (

@@ -203,7 +203,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
 
 @kernel
 def add_rotated(A: FloatArray, d: FloatArray, at: int, pi: FloatArray) -> None:
-    """Add A d[at:at + 3] to pi."""
+    """Add A d[at:at + 3] to the vector pi (3,), for a matrix A (9,), row by row."""
     x, y, z = d[at], d[at + 1], d[at + 2]
     pi[0] += A[0] * x + A[1] * y + A[2] * z
     pi[1] += A[3] * x + A[4] * y + A[5] * z

@@ -31,7 +31,7 @@ class UrdfJoint:
 
 
 def joint_of(element: Element) -> UrdfJoint:
-    """Read one <joint>."""
+    """Return the joint of one <joint>, with its limits; raise an error for an unknown type or a missing link."""
     name, kind = element.text("name"), element.text("type")
     if kind not in KINDS:
         raise element.error(f"has the unknown type {quoted(kind)}; there are {', '.join(KINDS)}")
@@ -55,7 +55,7 @@ def _joint_of_type(element: Element, kind: str) -> Joint:
 
 
 def _axis(element: Element) -> FloatArray:
-    """Return the axis in joint axes, x by default."""
+    """Return the <axis> (3,) of a joint in the joint frame, x by default; it is not normalised. Raise for zero."""
     given = element.only("axis")
     axis = vector(given, "xyz", 3, (1.0, 0.0, 0.0)) if given is not None else np.array([1.0, 0.0, 0.0])
     if given is not None and not axis.any():

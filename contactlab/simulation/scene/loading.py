@@ -142,7 +142,10 @@ def value_at(root: Table, path: str) -> Any:
 
 
 def split(root: Table, path: str) -> list[str]:
-    """Return the parts of a path."""
+    """Split a path of names with dots between them, such as ``body.box.mass``; names in quotes can have dots.
+
+    Raise `SceneError` for any other text; ``root`` is only for the message.
+    """
     parts, at = [], 0
     while at < len(path):
         found = _PART.match(path, at)
@@ -156,7 +159,10 @@ def split(root: Table, path: str) -> list[str]:
 
 
 def _holder(root: Table, values: Any, path: str, parts: list[str]) -> Any:
-    """Return the table or array that has the last part as a key."""
+    """Return the table or array that contains the last part of a path; raise `SceneError` if there is none.
+
+    ``values`` are the contents of the scene. The last part itself is not looked up.
+    """
     here = values
     for part in parts[:-1]:
         if isinstance(here, list):
@@ -249,7 +255,7 @@ def _add_body(builder: WorldBuilder, body: schema.BodyEntry, scene: schema.Scene
 
 
 def _placed(body: schema.FixedEntry, scene: schema.SceneEntry) -> list[tuple[PlacedShape, Material]]:
-    """Return the shapes of a body with their materials."""
+    """Return each shape of a body, placed in the body's frame, with its own material or the body's."""
     shapes = []
     for part in body.parts:
         surface, table = (part.surface, part.table) if part.surface is not None else (body.surface, body.table)

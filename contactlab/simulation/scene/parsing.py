@@ -40,7 +40,7 @@ KEYS = {"spacing": "grid"}
 
 
 def _keys(kind: str) -> dict[str, dataclasses.Field[Any]]:
-    """Return the fields of a kind of shape by their keys."""
+    """Return the dataclass fields of a kind of shape, by their keys in a scene file."""
     fields: Any = dataclasses.fields
     return {KEYS.get(field.name, field.name): field for field in fields(SHAPES[kind])}
 
@@ -73,7 +73,7 @@ def parse_shape(table: Table) -> Shape:
 
 
 def _read(table: Table, key: str, of: str, default: Any) -> Any:
-    """Return the value of a key, read as the type of a field."""
+    """Return the value of a key, checked and converted; ``of`` is the name of the field's type, such as ``float``."""
     if of == "float":
         return table.number(key, default)
     if of == "Points":
@@ -215,7 +215,7 @@ def _solver(table: Table, key: str, allowed: tuple[Any, ...]) -> Any:
 
 
 def _number(table: Table, key: str) -> Any:
-    """Return a number as it is written, whole or not."""
+    """Return the number of a key as an int or a float, as the file has it; raise `SceneError` for anything else."""
     table.number(key)
     return table.values[key]
 
@@ -228,7 +228,7 @@ def _half_space(table: Table) -> schema.HalfSpaceEntry:
 
 
 def _common_fields(table: Table) -> dict[str, Any]:
-    """Return the fields that every kind of body has."""
+    """Return the values of the fields that all kinds of bodies have, by field of the entry; a name is required."""
     table.required("name")
     return {
         "name": table.text("name"),
@@ -279,7 +279,11 @@ def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
 
 
 def _own_surface(table: Table) -> schema.Surface | None:
-    """Return a table's surface; None if a body, or one of its parts, has it from the other."""
+    """Return the surface that a table of a body or of a part describes; None if it describes none.
+
+    A part without a surface has its body's surface. A body without one needs a surface in each part. A named table with
+    a shape is a body of one shape: it must have a surface.
+    """
     if ("shape" in table and "name" in table) or any(key in table for key in _SURFACE):
         return _surface(table)
     return None

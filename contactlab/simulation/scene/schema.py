@@ -76,7 +76,7 @@ def _numbers(kind: Any) -> dict[str, bool]:
 
 
 def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
-    """Return whether the description's values are used, or numbers by joint."""
+    """Return numbers by joint, or whether the values of the robot description are used (True by default)."""
     if not isinstance(table.values.get(key, True), dict):
         return table.boolean(key, True)
     inner = table.table(key, None)
@@ -84,7 +84,10 @@ def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
 
 
 def _drive(table: Table) -> Drive:
-    """Return a drive of any kind."""
+    """Return the drive that a table describes, of the class that its ``kind`` names.
+
+    Raise `SceneError` for an unknown kind, and for a key that drives of this kind do not have.
+    """
     table.required("joint", "kind", "target")
     kind = table.text("kind")
     if kind not in _DRIVES:

@@ -38,7 +38,10 @@ class LineIndex(dict[Place, int]):
 
 
 def index_lines(text: str) -> LineIndex:
-    """Return the line index of a document that `tomllib` has read."""
+    """Return the line number, from 1, of each header and key of a TOML document.
+
+    The document must be valid: `tomllib` has read it.
+    """
     lines = LineIndex()
     counts: dict[Place, int] = {}
     table: Place = ()

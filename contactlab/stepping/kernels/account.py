@@ -32,7 +32,10 @@ def account_free_trees(
     bias: FloatArray,
     moved: IntArray,
 ) -> None:
-    """Fill the impulses of the free trees that the Runge-Kutta method moves, and mark them; overwrites work.v."""
+    """Mark in ``moved`` the free trees that the Runge-Kutta method moves, and fill their rows of ``bias`` (nv,) [N s].
+
+    Their bias impulse is M (v+ - v) less h tau; a tree in no island is free. ``work.v`` is overwritten.
+    """
     none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     for k in range(in_island.shape[0]):
         work.island_of[k] = 0 if in_island[k] != 0 else -1

@@ -42,7 +42,7 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 
 @kernel(inline=True)
 def move_contact(work: StepWork, c: int, place: int) -> None:
-    """Copy contact ``c`` of the table to an earlier row."""
+    """Copy contact ``c`` of the contact buffers to the earlier row ``place``."""
     for j in range(CONTACT_INTS):
         work.contact_int[place, j] = work.contact_int[c, j]
     for j in range(CONTACT_FLOATS):
@@ -158,7 +158,10 @@ def add_external_contacts(world: PackedWorld, work: StepWork, h: float, margin: 
 
 @kernel(inner=True)
 def match_previous(work: StepWork, n_contacts: int, n_previous: int) -> None:
-    """Find every contact's row in the previous step. Both lists ascend in id, so one pass is enough."""
+    """Store in each contact the index of the same contact in the previous step, or -1.
+
+    Both lists ascend in id, so one pass is enough.
+    """
     j = 0
     for i in range(n_contacts):
         wanted = work.contact_int[i, CONTACT_ID]

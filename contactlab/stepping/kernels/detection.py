@@ -67,7 +67,7 @@ def state_equals(work: StepWork, q: FloatArray, v: FloatArray) -> bool:
 
 @kernel(inner=True)
 def too_deep(world: PackedWorld, work: StepWork, n_contacts: int, parameters: Parameters) -> bool:
-    """Return True if any contact is deeper than the allowed depth."""
+    """Return True if a contact is deeper than allowed, or if rotation in the step reduces the gap of a contact."""
     for i in range(n_contacts):
         gap = work.contact_float[i, GAP]
         if work.contact_float[i, GAP_CORRECTION] < 0.0:
@@ -287,7 +287,7 @@ def join_trees(work: StepWork, joints: JointRows) -> None:
 
 @kernel(inner=True)
 def list_joint_rows(work: StepWork, joints: JointRows, n_islands: int) -> None:
-    """Fill the lists of joint rows by island, ascending within each."""
+    """Fill ``joints.island_rows`` with the active rows by island, ascending, and their starts in ``row_start``."""
     start = joints.row_start
     for i in range(n_islands + 1):
         start[i] = 0

@@ -182,7 +182,7 @@ def joint_law(
 
 @kernel(inline=True)
 def equation_scale(joints: JointRows, number: int) -> float:
-    """Return the size of the terms that add up to the entries of an equation."""
+    """Return the size of the terms of a bilateral row's entries: its ``scaleG`` in the problem data."""
     row = joints.rows[number]
     if row.kind == LOOP:
         return joints.loop_scale[row.loop_row]

@@ -146,7 +146,7 @@ def turns_far(world: PackedWorld, work: StepWork, h: float) -> bool:
 
 @kernel(inner=True)
 def predict_poses(world: PackedWorld, work: StepWork, v: FloatArray, h: float) -> None:
-    """Fill the poses at the end of a step at velocities v."""
+    """Fill q_plus, and the frames in ``work.W_predicted``, after a motion from q at velocities v (nv,) for h [s]."""
     integrate_configuration(world.ints, world.floats, work.q, v, h, work.q_plus)
     none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q_plus, v, none, NOTHING, POSES, work.W_predicted)

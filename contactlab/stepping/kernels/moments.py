@@ -132,7 +132,7 @@ def add_moments(
 
 @kernel(inline=True)
 def add_cone(island: IslandWork, cone: int, contact: int, directions: int, length: float) -> None:
-    """Fill a cone of moments over the normal force of a contact."""
+    """Fill cone ``cone`` of the island: torsional or rolling friction of a contact, at most ``length`` [m] times fN."""
     island.r[cone] = directions
     island.mu[cone] = length
     island.cone_contacts[cone] = contact

@@ -148,7 +148,11 @@ def add_joint_rows_stage(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Add joint rows, if there are any; return the stage of the strategies, or FORM_LCP."""
+    """Add the island's joint rows to its rows, with their warm start, and eliminate its bilateral rows.
+
+    Return FIRST_STRATEGIES if strategies are in use, equal compliance is required, and the island has joint rows and
+    contacts; otherwise FORM_LCP.
+    """
     progress = island.progress[0]
     if joints is None or progress.nl + progress.ng + progress.nbox == 0:
         return FORM_LCP
@@ -172,7 +176,7 @@ def add_joint_rows_stage(
 def run_first_strategies(
     work: StepWork, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
-    """Run the strategies that most islands need."""
+    """Run `solve_first`, the strategies that most islands need, and return the next stage."""
     problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
     found = solve_first(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
@@ -182,7 +186,7 @@ def run_first_strategies(
 def run_sweeps(
     work: StepWork, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
-    """Run the strategies that few islands need."""
+    """Run `solve_from_sweeps`, the strategies that few islands need, and return the next stage."""
     problem, solution = island_problem(work.tree_start, island, joints, control, parameters)
     found = solve_from_sweeps(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
@@ -309,7 +313,11 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
 
 @kernel(inline=True)
 def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
-    """Pivot on the island's LCP, a limited number of pivots per call; an unsolved LCP may go to external solvers."""
+    """Run Lemke's method on the island's LCP, at most a budget of pivots per call; return VERIFY or UNSOLVED.
+
+    UNSOLVED means that the method needs more pivots, or that it failed and external solvers follow. Without external
+    solvers VERIFY finds that the LCP is unsolved.
+    """
     progress = island.progress[0]
     n = progress.n
     code = lemke_drive(

@@ -65,7 +65,9 @@ LOOK = 10.0
 def place_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, margin: float, looks: int) -> float:
     """Fill poses, reach and bounds, enlarged on each side by the reach; return the largest reach.
 
-    ``looks``: include motions with this number of velocities seen at the end of the step.
+    The reach of a shape is half the margin plus its motion in the step. The motion is computed from the present
+    velocity; in a repeated search for contacts, also from the first ``looks`` velocities v+ in ``work.v_seen``. The
+    largest motion counts.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -169,7 +171,7 @@ def seen_velocity(
 def seen_rate(
     world: PackedWorld, work: StepWork, looks: int, a: int, b: int, point: FloatArray, found: FloatArray, sign: float
 ) -> float:
-    """Return the minimum N v of a contact under the ``looks`` velocities seen at the end of the step."""
+    """Return the minimum N v of a contact over the first ``looks`` velocities v+ in ``work.v_seen``."""
     at_a = work.scratch[21:27]
     at_b = work.scratch[27:33]
     least = math.inf
@@ -224,7 +226,7 @@ def add_contact(
 ) -> int:
     """Append a contact of shapes i < j if gap <= margin + h max(0, -N v); return the new number of contacts.
 
-    ``looks``: append it also if one of this number of velocities seen at the end of the step would make it deep.
+    Append it also if one of the first ``looks`` velocities v+ in ``work.v_seen`` would make it deep.
 
     Body B has shape j, unless j is fixed to the world: B moves in every contact.
     """

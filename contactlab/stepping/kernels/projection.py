@@ -184,14 +184,14 @@ def displace(row: int, by: float, rows: ContactSystem, dq: FloatArray) -> None:
 
 @kernel(inner=True)
 def moved(row: int, rows: ContactSystem, dq: FloatArray) -> float:
-    """Return J dq of a row."""
+    """Return J[row] dq, the change [m or rad] of a row's gap or angle, for a displacement dq (nv,)."""
     a, b, c, d = row_ranges(rows.column_ranges, row, dq.shape[0])
     return sparse_dot(a, b, c, d, rows.J[row], dq)
 
 
 @kernel(inner=True)
 def response(row: int, rows: ContactSystem) -> float:
-    """Return J M^-1 J' of a row."""
+    """Return the diagonal entry J[row] M^-1 J[row]' of the Delassus matrix."""
     a, b, c, d = row_ranges(rows.column_ranges, row, rows.v_free.shape[0])
     return sparse_dot(a, b, c, d, rows.J[row], rows.Y[row])
 
@@ -219,7 +219,7 @@ def borne(rows: ContactSystem, turns: FloatArray, f: FloatArray, c: int, r: int,
 
 @kernel(inner=True)
 def take_off(rows: ContactSystem, turns: FloatArray, f: FloatArray, r: int, other: int, s: FloatArray) -> None:
-    """Subtract the friction of the step from s."""
+    """Subtract the friction that contacts bear in the step from s, two components for each contact."""
     for c in range(rows.nc):
         a, b = s[2 * c], s[2 * c + 1]
         borne(rows, turns, f, c, r, other, s)
@@ -305,7 +305,7 @@ def relax(
 
 @kernel(inner=True)
 def deepest_left(rows: ContactSystem, e: FloatArray, allowed: FloatArray, dq: FloatArray) -> float:
-    """Return the largest violation after dq, relative to the allowed depth."""
+    """Return the largest depth of contacts and limits after a displacement dq, over the allowed depth; 0: none."""
     worst = 0.0
     for i in range(rows.nc + rows.nl):
         if e[i] < math.inf:

@@ -45,7 +45,7 @@ SURELY = 1.0 - 1e-6
 def write_rows(
     world: PackedWorld, work: StepWork, island: IslandWork, chunk: Chunk, control: StepControl, parameters: Parameters
 ) -> None:
-    """Write the contact rows of the island in progress, and keep its z by contact."""
+    """Write the contact rows of the current island in the chunk, and its z by contact in ``work.contact_z``."""
     progress = island.progress[0]
     i = control.island
     first = work.contact_start[i]

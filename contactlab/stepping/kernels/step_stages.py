@@ -102,9 +102,9 @@ from lcp.kernels import kernel
 def advance(held: Any, types: Any) -> int:
     """Run stage after stage, until ``control.target_steps`` steps are made or Python is needed; return the reason.
 
-    If steps are alone, the chunk has one step and is emptied before each; the loop returns after a step to be
-    inspected. ``held`` has control, the addresses and arguments of the stages, looks, the state, and the array of the
-    state before the last step.
+    If ``looks[ALONE]`` is set, the chunk has one step and is emptied before each step. The loop then returns after a
+    step that must be inspected, with ``looks[LOOK]`` set. ``held`` has control, the addresses and arguments of the
+    stages, looks, the state, and the arrays of the state before the last step.
     """
     controls, parts, looks, q, v, q_before, v_before = unpack_arguments(held, types)
     control = controls[0]
@@ -199,7 +199,7 @@ def run_island_stages(
 
 @kernel(short_loops=True)
 def evaluate_loop_rows(work: StepWork, joints: JointRows | None) -> int:
-    """Evaluate the rows of loops and of custom constraints."""
+    """Evaluate the rows of loops and custom constraints, and return the next stage."""
     if joints is not None:
         evaluate_loops(joints, work.W)
     return FIND_ISLANDS

@@ -98,7 +98,10 @@ def _impact_problem(
     fixed: Mapping[str, float],
     groups: IntArray,
 ) -> Problem:
-    """Return the problem; the velocity before an impact is an unknown, measured like the velocity after it."""
+    """Return the problem of fitting a law to impacts; each impact is a window.
+
+    The velocity before the impact is an unknown of the window, because it is measured like the velocity after it.
+    """
     before, after, normal = data.before, data.after, data.normal
     tangent = data.tangent * [1.0, 1.0, -1.0 if lever_turned else 1.0]
     unit = np.sqrt((data.mass * before**2).sum(axis=1))[:, None] / np.sqrt(data.mass)
@@ -191,7 +194,7 @@ def _first(drops: SquareDrops, path: square.SquarePath) -> int | None:
 
 
 def _windows(drops: SquareDrops, paths: list[square.SquarePath], starts: list[int]) -> Windows:
-    """Return the windows; each begins with the fitted flight before its impact."""
+    """Return one window around each drop's impact; its initial state is the fitted flight at the first sample."""
     fall = np.array([0.0, -square.FALL, 0.0])
     late = np.array([path.frame[k] * drops.dt for path, k in zip(paths, starts, strict=True)])[:, None]
     q, v = (np.array([getattr(path, name) for path in paths]) for name in ("q", "v"))

@@ -209,7 +209,11 @@ class IdentificationResult:
 def verdict_of(
     problem: Problem, values: FloatArray, normal: FloatArray, used: NDArray[np.bool_], made: int, settled: bool
 ) -> tuple[IdentificationVerdict, str]:
-    """Return the verdict and its reason; ``normal`` is the reduced normal matrix (p, p), 0 if there is none."""
+    """Return the verdict on a fit, and its reason in words.
+
+    ``normal`` is the normal matrix (p, p) without the windows' unknowns, 0 if there is none. ``used`` is a mask of the
+    windows that could be simulated. ``made`` is the number of iterations. ``settled`` is true if they converged.
+    """
     names = [one.name for one in problem.parameters]
     groups = np.unique(problem.groups[used]).size
     if groups <= len(names):

@@ -46,7 +46,7 @@ def arm_recordings(path: str | Path, description: str | Path, *, threads: int | 
 
 
 def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordings:
-    """Return the recordings for a loaded log of the robot in a world."""
+    """Return the recordings of a robot's log, cut into windows, with the parameters that they can identify."""
     for name, array, wanted in (("q", log.q, world.nq), ("tau", log.tau, world.nv)):
         if array.shape[1] != wanted:
             raise DatasetError(log.path, name, f"has {array.shape[1]} columns, the robot has {wanted}")
@@ -209,7 +209,7 @@ def score(errors: Mapping[str, FloatArray]) -> dict[str, Any]:
 
 
 def _score_task(recordings: Recordings, numbers: Mapping[str, float], rows: IntArray) -> Callable[[], dict[str, Any]]:
-    """Return the computation of the scores of some values."""
+    """Return a function without arguments that scores the parameter values ``numbers`` on the recordings ``rows``."""
 
     def work() -> dict[str, Any]:
         assert recordings.errors is not None

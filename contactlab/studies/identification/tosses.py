@@ -153,7 +153,7 @@ def _centers_of_mass(world: World, q: FloatArray) -> FloatArray:
 def errors_of(
     tosses: Tosses, world: Callable[[Mapping[str, float]], World], threads: int | None
 ) -> Callable[[Mapping[str, float], IntArray], Mapping[str, FloatArray]]:
-    """Return a function that scores tosses in the world with given values."""
+    """Return a function of (values, rows) that simulates these tosses and returns their errors by name."""
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
         return toss_errors(
@@ -202,7 +202,10 @@ def cube_tosses(
     after: FloatArray = AFTER,
     threads: int | None = None,
 ) -> Recordings:
-    """Return loaded or synthetic tosses, with the noise of samples before and after the impact."""
+    """Return cube tosses, loaded or synthetic, as recordings to identify from.
+
+    ``before`` and ``after`` are the standard deviations of samples before and after the impact.
+    """
     rows = [slice(a, b) for a, b in zip(tosses.offsets[:-1], tosses.offsets[1:], strict=True)]
     kept = Tosses(
         paths=tuple(np.hstack((tosses.pos[one], tosses.quat_wxyz[one])) for one in rows),

@@ -79,7 +79,10 @@ def with_parameters(world: World, values: Mapping[str, float]) -> World:
 
 
 def _body(body: BodySpec, values: Mapping[str, float]) -> BodySpec:
-    """Return a body with the factors of its mass and inertia applied."""
+    """Return a body with its mass and inertia scaled by the factors in ``values``.
+
+    The factor of the mass also scales the inertia.
+    """
     mass = values.get(f"mass:{body.name}", 1.0)
     turn = mass * values.get("inertia", 1.0) * values.get(f"inertia:{body.name}", 1.0)
     if body.inertia is None or (mass, turn) == (1.0, 1.0):
@@ -149,7 +152,7 @@ class Windows:
     taus: FloatArray | None = None
 
     def at(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Windows:
-        """Return some of the windows."""
+        """Return the windows of the given rows: indices, or a mask (W,)."""
         taus = None if self.taus is None else self.taus[rows]
         return Windows(self.q[rows], self.v[rows], self.measured[rows], self.noise, self.every, self.groups[rows], taus)
 

@@ -93,7 +93,7 @@ def test_more_steps_than_can_be_kept_are_refused(tmp_path) -> None:
     assert_messages(
         SimulationConfigError,
         (
-            r"h: at 1e-09 s these are 1e\+15 steps.* GB of memory: take",
+            r"h: at 1e-09 s these are 1e\+15 steps.* GB of memory: use",
             lambda: simulate(box_at(0.1), TimeStepping(h=1e-9), 1e6),
         ),
         (

@@ -233,7 +233,7 @@ BAD = {
     "crossed": ({"limits": JointLimits(1.0, -1.0)}, "lower 1 exceeds upper -1"),
     "length": ({"limits": JointLimits([1.0, 2.0])}, r"\(1,\) for this joint"),
     "type": ({"limits": (0, 1)}, "must be JointLimits"),
-    "orientation": ({"joint": joints.Spherical(), "limits": JointLimits(upper=1.0)}, "turns an orientation"),
+    "orientation": ({"joint": joints.Spherical(), "limits": JointLimits(upper=1.0)}, "part of an orientation"),
     "taken": ({"joint_name": "hip"}, "'hip' is taken"),
     "empty": ({"joint_name": ""}, "must not be empty"),
 }

@@ -136,7 +136,7 @@ def test_verification_names_the_steps_and_does_not_hold():
 
 def test_runs_of_every_kind_warn_once():
     world = scenes.cube_at_rest()
-    said = r"island 0 \(4 contacts\) in step [57], .*\(2 such islands, in 2 steps\)"
+    said = r"island 0 \(4 contacts\) was not solved in step [57], .*\(2 such islands, in 2 steps\)"
     with pytest.warns(ImplausibleWarning, match=said) as told:
         recording = run(1e-6)
     assert len(told) == 1

@@ -272,6 +272,6 @@ def test_what_cannot_act_is_refused_by_name(call, match):
 def test_a_follower_off_its_place_is_refused():
     """A start that contradicts the description names the joint, and changes nothing."""
     builder = WorldBuilder()
-    with pytest.raises(SimulationConfigError, match="'follow' is 0.01 off"):
+    with pytest.raises(SimulationConfigError, match="'follow' deviates by 0.01"):
         builder.add_model(Model.from_urdf(scenes.GRIPPER), [0.0, 0.01])
     builder.add_model(Model.from_urdf(scenes.GRIPPER))

@@ -97,7 +97,7 @@ def test_more_steps_than_can_be_kept_are_refused(tmp_path) -> None:
             lambda: simulate(box_at(0.1), TimeStepping(h=1e-9), 1e6),
         ),
         (
-            r"GB of disk: take a longer h",
+            r"GB of disk: use a longer h",
             lambda: simulate(box_at(0.1), TimeStepping(h=1e-9, adaptive=True), 1e6, path=tmp_path / "new" / "run.npz"),
         ),
     )

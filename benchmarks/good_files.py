@@ -88,7 +88,7 @@ FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
 
 
 def scenes() -> list[bytes]:
-    """Return the scene above and, in a checkout, those of the examples that are single files."""
+    """Return the scene above and, in a checkout, the scenes of the examples that are single files."""
     folder = Path(__file__).resolve().parents[1] / "examples" / "scenes"
     texts = [SCENE, *(file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.toml")))]
     return [text.encode() for text in texts if len(text) < 20_000 and "urdf" not in text and "mesh" not in text]

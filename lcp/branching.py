@@ -95,7 +95,7 @@ class AllSolutions:
 
     @property
     def continuum(self) -> bool:
-        """Return True if solutions form continua, of which only single points are listed."""
+        """Return True if solutions form continua and only single points of them are listed."""
         return self.count > 0 and any(block.found.continuum for block in self.blocks)
 
     def __iter__(self) -> Iterator[Vector]:

@@ -94,7 +94,7 @@ def stack(
 ) -> Data:
     """One time step of a stack of k boxes with nd friction directions; unknowns in N s, or in N with ``impulses`` off.
 
-    In newtons h multiplies the Delassus matrix, and the entries of a heavy body are lost in rounding beside those of E.
+    In newtons h multiplies the Delassus matrix, and the entries of a heavy body are lost in rounding beside E.
     """
     N, D, unit = jacobians(rng, k, nd, turned=turned)
     mass = masses(rng, k, ratio, pattern)

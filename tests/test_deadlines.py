@@ -169,7 +169,7 @@ def test_what_is_left_behind_ends_at_its_next_look_at_the_clock():
 
 
 def test_work_on_another_thread_has_its_context_and_is_counted():
-    """Results and errors are those of the work; its CPU seconds count for this thread."""
+    """Results and errors come from the work; its CPU seconds count for this thread."""
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         run_interruptibly(lambda: np.ones(1) / 0.0)
 

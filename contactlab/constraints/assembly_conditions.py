@@ -41,7 +41,7 @@ class Condition(Protocol):
         ...
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the sizes (k,) of the terms of which entries of the Jacobian are sums, for the rank rule."""
+        """Return the sizes (k,) of the terms that are summed to entries of the Jacobian, for the rank rule."""
         ...
 
 

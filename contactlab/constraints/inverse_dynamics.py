@@ -184,7 +184,7 @@ def inverse_dynamics_constraints(
     q, v
         (nq,) and (nv,), or a `Kinematics` with ``v`` None.
     a_desired
-        Wanted accelerations: (nv,), of which only the actuated entries are used, or the actuated entries only, (na,).
+        Wanted accelerations: (nv,), where only the actuated entries are used, or the actuated entries only, (na,).
     cs
         The constraints, their stabilisation included.
     actuated

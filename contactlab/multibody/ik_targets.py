@@ -163,7 +163,7 @@ class ConfigurationSpace:
     #: lower, upper: Limits (nq,); infinite if there is none.
     lower: FloatArray
     upper: FloatArray
-    coordinate: NDArray[np.intp]  # (nv,) for each entry of v, the entry of q of which it is the rate, or -1
+    coordinate: NDArray[np.intp]  # (nv,) for each entry of v, the entry of q with this rate, or -1
     basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None if all are
 
     def clip_to_limits(self, q: FloatArray) -> FloatArray:

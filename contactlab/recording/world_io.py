@@ -464,7 +464,7 @@ def _option_from_json(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SupportPoints:
-    """Shape of which only support points are recorded: points (n, 3) [m] in body axes, radii (n,) [m]."""
+    """Shape that was recorded by its support points only: points (n, 3) [m] in body axes, radii (n,) [m]."""
 
     points: FloatArray
     radii: FloatArray

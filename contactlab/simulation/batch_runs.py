@@ -105,7 +105,7 @@ _stepped: weakref.WeakSet[Prepared] = weakref.WeakSet()
 
 
 class BatchRuns:
-    """B runs and the threads that step them; ``slots`` are their states, ``errors`` those of stopped runs."""
+    """B runs and the threads that step them; ``slots`` are their states, ``errors`` has the errors of stopped runs."""
 
     def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
         from lcp.compiler.bound_call import supports_bound_calls
@@ -156,7 +156,7 @@ class BatchRuns:
         """Make ``steps`` steps of the chosen runs that have not failed; return the notices found.
 
         A run that fails is listed in ``errors``; the others continue. ``look``: inspect the contacts of every step for
-        notices, not only those of first steps. ``kept`` (B, steps + 1, ...) is filled with the state after each step.
+        notices, not only notices of first steps. ``kept`` (B, steps + 1, ...) is filled with the state after each step.
         ``taus`` and ``targets`` (B, steps, n) are the inputs of each step; None: the values in ``slots``.
         """
         has_tables = not (kept is None and taus is None and targets is None)

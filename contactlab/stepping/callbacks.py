@@ -234,7 +234,7 @@ class JointCallbacks:
 
 
 class CustomRowSupport:
-    """Columns in which the rows of a custom constraint must be 0: those of trees without any of its bodies."""
+    """Columns in which the rows of a custom constraint must be 0: the columns of trees without any of its bodies."""
 
     def __init__(self, world: World, custom: CustomRows) -> None:
         self._world, self._custom = world, custom

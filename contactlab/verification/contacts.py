@@ -370,13 +370,13 @@ def moments_of(
     torsional, rolling = np.array(known).reshape(-1, 2)[numbers].T
     if world.plane is not None:
         torsional = 0.0 * torsional  # in the plane there is no spin
-    surface_speed = surface_motion(portion, frames[:, 0])[:, 3:]
+    surface_turning = surface_motion(portion, frames[:, 0])[:, 3:]
     about, over = np.flatnonzero(torsional > 0.0), np.flatnonzero(rolling > 0.0)
-    axes = _axes(world, frames[over], (_turning(portion) - surface_speed)[over])
+    axes = _axes(world, frames[over], (_turning(portion) - surface_turning)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))
     directions = np.concatenate((frames[about, 0], axes.reshape(-1, 3)))
     return MomentRows(
-        -np.sum(directions * surface_speed[rows], axis=1),
+        -np.sum(directions * surface_turning[rows], axis=1),
         directions,
         np.concatenate((torsional[about], rolling[over])),
         np.concatenate((about, over)),

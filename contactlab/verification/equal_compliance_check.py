@@ -138,7 +138,7 @@ class EqualComplianceCheck:
         joints: _Joints | None,
         end: float,
     ) -> None:
-        """Compare the forces of one island, of which ``contacts`` are active, and count it.
+        """Compare the forces of one island with these active ``contacts``, and count it.
 
         It counts as unique if no other forces give the same velocities, and as lost if no equal-compliance forces are
         found.
@@ -260,14 +260,14 @@ def _distance(
     law = to_axes @ A @ to_axes.T, to_axes @ free, mu, corners
     stopping = (abs(problem.J[own]) @ problem.speed) / np.maximum(np.diagonal(A), TINY)
     largest = max(float(np.abs(recorded).max()), ROUNDING * float(stopping.max()), TINY)
-    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start))
+    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start), follow=True)
     if problem.cone or (nearest is not None and nearest <= NEAR):
         return nearest
     z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
     # Below a thousandth of the branch's end, any recorded forces solve this LCP to its tolerance.
     compliances = np.concatenate((end * np.array(BY_LEMKE[1]), response * np.array(BY_LEMKE[0])))
     answered = _nearest(
-        recorded, largest, compliances, lambda eps, _: _solve_by_lemke(A, free, mu, pattern, axes, eps, z)
+        recorded, largest, compliances, lambda eps, _: _solve_by_lemke(A, free, mu, pattern, axes, eps, z), follow=False
     )
     return min((one for one in (nearest, answered) if one is not None), default=None)
 
@@ -277,6 +277,8 @@ def _nearest(
     largest: float,
     compliances: FloatArray,
     solve: Callable[[float, FloatArray], FloatArray | None],
+    *,
+    follow: bool,
 ) -> float | None:
     """Return the distance of recorded forces from the closest equal-compliance forces, relative to ``largest``.
 
@@ -285,27 +287,30 @@ def _nearest(
     search ends at the first close forces. If all are far, only compliances near the first one count. Return None if
     no forces are found.
 
-    Each search starts at the recorded forces, and then at the previous result: for a small compliance Newton's method
-    may converge only from the forces of a larger one.
+    Each search starts at the recorded forces. If it fails and ``follow`` is set, it starts again at the previous
+    result: for a small compliance Newton's method may converge only from the forces of a larger one.
     """
     nearest: float | None = None
     far: float | None = None
-    followed: FloatArray | None = None
+    previous: FloatArray | None = None
     for eps in compliances.tolist():
-        for start in (recorded, followed):
-            if start is None or (one := solve(eps, start)) is None:
-                continue
-            followed = one
-            off = float(np.abs(recorded - one).max()) / largest
-            other = None if off <= NEAR else solve(RATIO * eps, start)
-            if other is not None:
-                off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
-            nearest = off if nearest is None else min(off, nearest)
-            if FAR * compliances[0] <= eps <= compliances[0]:
-                far = off if far is None else min(off, far)
-            if nearest <= NEAR:
-                return nearest
-            break
+        start = recorded
+        one = solve(eps, start)
+        if one is None and follow and previous is not None:
+            start = previous
+            one = solve(eps, start)
+        if one is None:
+            continue
+        previous = one
+        off = float(np.abs(recorded - one).max()) / largest
+        other = None if off <= NEAR else solve(RATIO * eps, start)
+        if other is not None:
+            off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
+        nearest = off if nearest is None else min(off, nearest)
+        if FAR * compliances[0] <= eps <= compliances[0]:
+            far = off if far is None else min(off, far)
+        if nearest <= NEAR:
+            return nearest
     return nearest if far is None or (nearest is not None and nearest <= WITHIN_SIGHT) else far
 
 

@@ -137,7 +137,7 @@ class World:
         material
             Material of robot and ground; None for ``Material(0.8)``.
         collisions, meshes, bad_meshes, self_collisions
-            As for `WorldBuilder.add_urdf`, of which this is a short form: use it for more robots, bodies and drives.
+            As for `WorldBuilder.add_urdf`. This is its short form: use `add_urdf` for more robots, bodies and drives.
         q, v
             Start (nq,), (nv,), or positions by joint, the rest neutral. If ``q`` does not contain the base's pose, a
             floating base is raised or lowered until the lowest shape touches the ground.

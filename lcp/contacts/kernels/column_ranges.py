@@ -45,55 +45,25 @@ def dot_of_row(rows: ContactSystem, i: int, x: Floats, y: Floats) -> float:
 
 @kernel(inner=True)
 def dot_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
-    """Return total plus the sum of x_p y_p over a .. b, in order; six columns of a free body at a time."""
-    p = a
-    while p + 6 <= b:
+    """Return total plus the sum of x_p y_p over a .. b, in order."""
+    for p in range(a, b):
         total += x[p] * y[p]
-        total += x[p + 1] * y[p + 1]
-        total += x[p + 2] * y[p + 2]
-        total += x[p + 3] * y[p + 3]
-        total += x[p + 4] * y[p + 4]
-        total += x[p + 5] * y[p + 5]
-        p += 6
-    while p < b:
-        total += x[p] * y[p]
-        p += 1
     return total
 
 
 @kernel(inner=True)
 def abs_dot_range(a: int, b: int, x: Floats, u: Floats, total: float) -> float:
     """Return total plus the sum of |x_p| u_p over a .. b, in order."""
-    p = a
-    while p + 6 <= b:
+    for p in range(a, b):
         total += abs(x[p]) * u[p]
-        total += abs(x[p + 1]) * u[p + 1]
-        total += abs(x[p + 2]) * u[p + 2]
-        total += abs(x[p + 3]) * u[p + 3]
-        total += abs(x[p + 4]) * u[p + 4]
-        total += abs(x[p + 5]) * u[p + 5]
-        p += 6
-    while p < b:
-        total += abs(x[p]) * u[p]
-        p += 1
     return total
 
 
 @kernel(inner=True)
 def abs_terms_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
     """Return total plus the sum of |x_p y_p| over a .. b, in order."""
-    p = a
-    while p + 6 <= b:
+    for p in range(a, b):
         total += abs(x[p] * y[p])
-        total += abs(x[p + 1] * y[p + 1])
-        total += abs(x[p + 2] * y[p + 2])
-        total += abs(x[p + 3] * y[p + 3])
-        total += abs(x[p + 4] * y[p + 4])
-        total += abs(x[p + 5] * y[p + 5])
-        p += 6
-    while p < b:
-        total += abs(x[p] * y[p])
-        p += 1
     return total
 
 
@@ -105,20 +75,9 @@ def dot_and_terms_on(
 
     It has the bits of `dot_range` and `abs_terms_range`, but reads x once.
     """
-    p = a
-    while p + 3 <= b:
-        e, f, g = x[p], x[p + 1], x[p + 2]
-        total += e * y[p]
-        total += f * y[p + 1]
-        total += g * y[p + 2]
-        terms += abs(e * z[p])
-        terms += abs(f * z[p + 1])
-        terms += abs(g * z[p + 2])
-        p += 3
-    while p < b:
+    for p in range(a, b):
         total += x[p] * y[p]
         terms += abs(x[p] * z[p])
-        p += 1
     return total, terms
 
 

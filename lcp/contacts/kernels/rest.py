@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import dot_of_row
-from lcp.contacts.kernels.compliance_continuation import final_compliance
+from lcp.contacts.kernels.compliance_continuation import final_compliance, range_of_responses
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, fill_contact_rates
 from lcp.contacts.kernels.contact_modes import enclosing_edge
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -373,9 +373,8 @@ def least_forces(
     systems solved.
     """
     contacts, speed = search.contacts, free_rate(rows)
-    least, free, moving, systems = math.inf, 0.0, math.inf, 0
-    for c in range(rows.nc):
-        least = min(least, contacts.diagonal[c])
+    free, moving, systems = 0.0, math.inf, 0
+    least, _ = range_of_responses(rows, search)
     for j in range(search.v.shape[0]):
         free = max(free, abs(rows.v_free[j]))
     contacts.p[:] = 0.0

@@ -14,13 +14,20 @@ from lcp.contacts.kernels.active_set import (
 )
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
-from lcp.contacts.kernels.complementary_pairs import fill_start, pair_float_size, pair_state_views, warm_start
+from lcp.contacts.kernels.complementary_pairs import (
+    PairState,
+    fill_start,
+    pair_float_size,
+    pair_state_views,
+    warm_start,
+)
 from lcp.contacts.kernels.compliance_continuation import (
     STEPS,
     ContinuationResult,
     SavedStep,
     continue_to_compliance,
     final_compliance,
+    range_of_responses,
     saved_step_float_size,
     saved_step_views,
 )
@@ -46,18 +53,18 @@ from lcp.contacts.kernels.island_acceptance import (
 )
 from lcp.contacts.kernels.packed_rows import packed_floats, packed_ints, packed_rows
 from lcp.contacts.kernels.proximal_newton import (
+    ProximalState,
     natural_residual,
     proximal_state_float_size,
     proximal_state_views,
     save_forces,
 )
 from lcp.contacts.kernels.proximal_points import update_modes
-from lcp.contacts.kernels.proximal_pwl import solve_proximal_pwl
-from lcp.contacts.kernels.pwl_path import pwl_path_float_size, pwl_path_views
-from lcp.contacts.kernels.rest import rest_float_size
+from lcp.contacts.kernels.rest import rest_float_size, with_terms
 from lcp.contacts.kernels.solver_state import (
     UNKNOWN,
     SolverState,
+    copy_rows,
     load_forces,
     make_friction_cone,
     recover_velocity,
@@ -90,13 +97,16 @@ MAX_SYSTEMS: Final = 2500
 POLISH_ROUNDS: Final = (0, 20, 40, 80, 160)
 POLISH_PROGRESS: Final = 0.9
 # Compliances of the proximal points, relative to the smallest response, from near forces and from far ones: off by this
-# fraction of a condition's scale. Pieces of their paths, in addition to one for each contact, or one for every other
-# contact if forces are near.
+# fraction of a condition's scale.
 NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5)
 FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3)
 FAR_VIOLATION: Final = 1e-4
-NEAR_PIECES: Final = 100
-FAR_PIECES: Final = 1000
+# Number of points, systems of the polish of each, and fraction of the residual above which changes are extrapolated.
+MAX_POINTS: Final = 30
+POINT_POLISH: Final = 20
+SLOW_POINT: Final = 0.9
+# Length of a cone of moments [m] below which it is not shifted.
+MIN_LENGTH: Final = 1e-9
 
 
 @kernel
@@ -104,8 +114,8 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Return the length of the float workspace, for ncone contact and moment cones and nj rows [L; B]."""
     first = state_float_size(ncone, nc + nr, nj, nv) + saved_step_float_size(ncone, nj)
     packed = packed_floats(nc + nr + nj)
-    later = proximal_state_float_size(ncone, nj, nv)
-    later += max(pair_float_size(ncone, nj, 2 * -(-nr // max(nc, 1))), pwl_path_float_size(ncone, nj, nv))
+    later = proximal_state_float_size(ncone, nj, nv) + nc + nr + nj
+    later += pair_float_size(ncone, nj, 2 * -(-nr // max(nc, 1)))
     later = max(later, rest_float_size(nc, nc + nr, nc + 2 * nr + ncone))
     m = nc + nr + nj
     # `small_island` has a separate matrix.
@@ -236,10 +246,7 @@ def try_soft_sweeps(
     rows, end = case.rows, final_compliance(case.rows, search)
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     kept = saved_step_views(ncone, nj, remaining_workspace(rows, search, wf))
-    largest = 0.0
-    for c in range(rows.nc):
-        largest = max(largest, search.contacts.diagonal[c])
-    soft = SWEEP_COMPLIANCE * largest
+    soft = SWEEP_COMPLIANCE * range_of_responses(rows, search)[1]
     sweep_to_modes(case, polygon, search, soft, SOFT_SWEEPS, warm)
     return continue_to_end(rows, polygon, search, kept, soft, end)
 
@@ -251,9 +258,8 @@ def try_largest_compliance(
     """Run ACTIVE_SET with decreasing compliance, from the compliance of the largest response."""
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     kept = saved_step_views(ncone, nj, remaining_workspace(rows, search, wf))
-    end, largest = final_compliance(rows, search), 0.0
-    for c in range(rows.nc):
-        largest = max(largest, search.contacts.diagonal[c])
+    end = final_compliance(rows, search)
+    _, largest = range_of_responses(rows, search)
     for i in range(nj):
         search.joined.previous_p[i] = min(max(0.0, search.joined.lo[i]), search.joined.hi[i])
     reset_forces(search)
@@ -338,27 +344,92 @@ def try_interior_point(
 
 
 @kernel(inner=True)
+def fill_shifted_terms(rows: ContactSystem, polygon: FrictionCone, center: Floats, eps: float, k: Floats) -> None:
+    """Fill k (m,) with terms of the rows for which contacts of compliance eps have the forces P(center - s / eps)."""
+    for i in range(k.shape[0]):
+        k[i] = rows.k[i]
+    for c in range(center.shape[0]):
+        p, first = center[c], polygon.first[c]
+        if c < rows.nc:
+            k[c] -= eps * p[0]
+        unit = eps if c < rows.nc else eps / max(rows.mu[c], MIN_LENGTH)
+        if rows.r[c] > 0:
+            k[first] -= unit * p[1]
+        if rows.r[c] > 1:
+            k[first + polygon.second_direction] -= unit * (p[2] - polygon.skew * p[1]) / polygon.stretch
+
+
+@kernel(inner=True)
+def solve_compliant(
+    rows: ContactSystem,
+    polygon: FrictionCone,
+    search: SolverState,
+    interior: PairState,
+    near: ProximalState,
+    eps: float,
+) -> tuple[int, bool]:
+    """Solve at compliance eps by the active set, from the modes of the forces, then from an interior point.
+
+    Return the number of systems, and whether the active set converged.
+    """
+    joined, systems = search.joined, 0
+    recover_velocity(rows, polygon, search)
+    for start in range(2):
+        if start == 1:
+            unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
+            more, _, _ = solve_mehrotra(rows, polygon, search, interior, near, eps, unit, MAX_SHORT_STEPS)
+            systems += more
+        for i in range(joined.p.shape[0]):
+            joined.previous_p[i] = joined.p[i]
+        update_modes(rows, polygon, search, eps, 1.0 if start == 0 else MODE_FRACTION)
+        more = iterate_active_set(rows, polygon, search, eps, STEPS)
+        if more >= 0:
+            return systems + more, True
+        systems += STEPS
+    return systems, False
+
+
+@kernel(inner=True)
 def try_proximal_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """Run PROXIMAL_POINT from the best forces so far, and polish; return the number of systems solved.
+    """Run PROXIMAL_POINT from the best forces so far; return the number of systems solved.
 
-    The state has the new forces. ``turn`` selects the compliance of the points.
+    The forces of each point are polished and tested in ``answer.z``; the state has the last ones. If points approach a
+    solution slowly, their changes are extrapolated. ``turn`` selects the compliance.
     """
-    rows = case.rows
+    rows, contacts = case.rows, search.contacts
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)
-    shifted = pwl_path_views(ncone, nj, nv, memory)
-    near = proximal_state_views(ncone, nj, nv, memory[pwl_path_float_size(ncone, nj, nv) :])
-    load_forces(rows, polygon, search, answer.best_z)
-    least = math.inf
-    for c in range(rows.nc):
-        least = min(least, search.contacts.diagonal[c])
+    kept = saved_step_views(ncone, nj, memory)
+    memory = memory[saved_step_float_size(ncone, nj) :]
+    near = proximal_state_views(ncone, nj, nv, memory)
+    memory = memory[proximal_state_float_size(ncone, nj, nv) :]
+    m = rows.nc + rows.nr + nj
+    interior = pair_state_views(polygon, search, memory[m:])
+    shifted = with_terms(rows, rows.mu, memory[:m])
     far = answer.state[BEST_RESIDUAL] > FAR_VIOLATION
-    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn % len(NEAR_COMPLIANCES)] * least
-    pieces = FAR_PIECES + rows.nc if far else NEAR_PIECES + rows.nc // 2
-    most = min(MAX_SYSTEMS, max(MIN_SYSTEMS, system_budget(rows, search, TURN_WORK)))
-    systems = solve_proximal_pwl(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
-    save_forces(search, near.best, near.joined[1])
-    more, _ = polish(rows, polygon, search, near, natural_residual(rows, polygon, search), 0)
-    return systems + more
+    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn] * range_of_responses(rows, search)[0]
+    load_forces(rows, polygon, search, answer.best_z)
+    copy_rows(contacts.p, kept.start)
+    systems, longer, last = 0, 0.0, math.inf
+    for _ in range(MAX_POINTS):
+        fill_shifted_terms(rows, polygon, kept.start, eps, shifted.k)
+        more, converged = solve_compliant(shifted, polygon, search, interior, near, eps)
+        systems += more
+        if not converged:
+            break
+        # The next centre: the new forces, or beyond them if the residual hardly falls.
+        save_forces(search, near.best, near.joined[1])
+        misfit = natural_residual(rows, polygon, search)
+        longer = 2.0 * longer + 1.0 if misfit > SLOW_POINT * last else 0.0
+        last = misfit
+        for c in range(ncone):
+            for i in range(CONTACT_DIM):
+                kept.start[c, i] = contacts.p[c, i] + longer * (contacts.p[c, i] - kept.start[c, i])
+        more, _ = polish(rows, polygon, search, near, misfit, POINT_POLISH)
+        systems += more
+        store_forces(rows, polygon, search, answer.z)
+        if accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf)):
+            break
+    return systems

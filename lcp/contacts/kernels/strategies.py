@@ -103,7 +103,7 @@ FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3)
 FAR_VIOLATION: Final = 1e-4
 # Number of points, systems of the polish of each, and fraction of the residual above which changes are extrapolated.
 MAX_POINTS: Final = 30
-POINT_POLISH: Final = 20
+POINT_POLISH: Final = 60
 SLOW_POINT: Final = 0.9
 # Length of a cone of moments [m] below which it is not shifted.
 MIN_LENGTH: Final = 1e-9

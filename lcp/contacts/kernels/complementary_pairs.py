@@ -20,6 +20,7 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
@@ -35,7 +36,6 @@ from lcp.contacts.kernels.mode_system import (
     fill_contact_stiffness,
     form_system,
 )
-from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from lcp.contacts.kernels.column_ranges import row_dot, three_dots
 from lcp.contacts.kernels.contact_modes import (
     OPEN,
     SLIDE_EDGE,
@@ -37,7 +38,6 @@ from lcp.contacts.kernels.contact_modes import (
     sliding_mode,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.packed_rows import row_dot, three_dots
 from lcp.kernels import Floats, Ints, kernel
 
 #: Rows of a contact that are used: normal, first direction, direction across it.

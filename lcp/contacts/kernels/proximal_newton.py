@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
@@ -25,7 +26,6 @@ from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
 from lcp.kernels import Floats, kernel

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     ContactState,
@@ -28,7 +29,6 @@ from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 

@@ -11,9 +11,10 @@ from lcp.contacts.kernels.active_set import (
     iterate_active_set,
     solve_active_set,
     solve_rigid_joint_rows,
+    sweep,
 )
-from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
+from lcp.contacts.kernels.column_ranges import packed_floats, packed_ints, packed_rows
 from lcp.contacts.kernels.complementary_pairs import (
     PairState,
     fill_start,
@@ -51,7 +52,6 @@ from lcp.contacts.kernels.island_acceptance import (
     scales_float_size,
     with_rows,
 )
-from lcp.contacts.kernels.packed_rows import packed_floats, packed_ints, packed_rows
 from lcp.contacts.kernels.proximal_newton import (
     ProximalState,
     natural_residual,
@@ -148,7 +148,7 @@ def diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
 
 @kernel(inner=True)
 def with_packed_rows(case: IslandProblem, wf: Floats, wi: Ints, fill: bool) -> IslandProblem:
-    """Return the problem with its rows packed into the end of ``wf`` and ``wi``, see `packed_rows`.
+    """Return the problem with its rows packed into the end of ``wf`` and ``wi``, see `column_ranges`.
 
     If ``fill`` is False, these workspaces are already filled, by a kernel before.
     """

@@ -22,13 +22,11 @@ from lcp.contacts.kernels.contact_law import (
     fill_contact_rates,
     fill_force_jacobian,
     friction_bound,
-    mode_of,
     nearest_force,
-    project_sliding,
     projected_force,
+    proximal_response,
     tangential_response,
 )
-from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
@@ -211,12 +209,7 @@ def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: 
             x = contacts.p[rows.cone_contacts[c], 0]
         y = p[1] - (change[1] + eps * p[1]) / soft
         z = p[2] - (change[2] + eps * p[2]) / soft
-        mu = friction_bound(rows, c)
-        mode = mode_of(polygon, mu, c, x, y, z)
-        if polygon.exact and mode >= SLIDE_EDGE:
-            project_sliding(polygon, mu, c, False, soft, x, y, z, search.scratch3_a)
-        else:
-            projected_force(polygon, mu, mode, x, y, z, search.scratch3_a)
+        proximal_response(rows, polygon, c, soft, x, y, z, search.scratch3_a)
         for i in range(CONTACT_DIM):
             change[i] = search.scratch3_a[i] - p[i]
             p[i] = search.scratch3_a[i]

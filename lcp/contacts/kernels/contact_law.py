@@ -201,6 +201,23 @@ def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: fl
 
 
 @kernel(inner=True)
+def proximal_response(
+    rows: ContactSystem, polygon: FrictionCone, c: int, soft: float, x: float, y: float, z: float, p: Floats
+) -> int:
+    """Fill p (3,) with the projection of the point (x; y, z) to the cone of contact c; return the mode there.
+
+    ``soft`` is the response by which the point was reached; a sliding disc needs it for its slope.
+    """
+    mu = friction_bound(rows, c)
+    mode = mode_of(polygon, mu, c, x, y, z)
+    if polygon.exact and mode >= SLIDE_EDGE:
+        project_sliding(polygon, mu, c, False, soft, x, y, z, p)
+    else:
+        projected_force(polygon, mu, mode, x, y, z, p)
+    return mode
+
+
+@kernel(inner=True)
 def nearest_force(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: float, p: Floats) -> None:
     """Fill p (3,), the projection of the point (x; y, z) to the cone of contact c, for any mode."""
     mode = mode_of(polygon, mu, c, x, y, z)

@@ -58,11 +58,10 @@ def fill_rhs(rows: ContactSystem, polygon: FrictionCone, search: SolverState, ep
     ``search.v`` becomes v_free + h sum Y' p, with the forces p of contacts of compliance eps and of joint rows.
     """
     contacts, joined, v = search.contacts, search.joined, search.v
-    nv = v.shape[0]
     first = rows.nc + rows.nr
     # In given modes forces are linear in the rates. At zero velocity they are the forces of the known terms.
-    for p in range(nv):
-        search.trial_v[p] = 0.0
+    search.trial_v[:] = 0.0
+    for p in range(v.shape[0]):
         v[p] = rows.v_free[p]
     fill_contact_rates(rows, polygon, search.trial_v, 1.0, contacts.s)
     for c in range(contacts.p.shape[0]):

@@ -237,9 +237,7 @@ def fill_force_jacobian(
     ``normal`` and ``tangent`` are 1 / eps along the normal and in the tangential plane.
     """
     mu = friction_bound(rows, c)
-    for i in range(CONTACT_DIM):
-        for j in range(CONTACT_DIM):
-            B[i, j] = 0.0
+    B[:] = 0.0
     if mode == OPEN:
         return
     B[0, 0] = normal

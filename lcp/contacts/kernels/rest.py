@@ -225,10 +225,8 @@ def project_to_pyramid(
 @kernel(inner=True)
 def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
     """Fill p (3,) with the point of the cone nearest to x (3,), and D (3, 3) = dp / dx; a, b (3,) are scratch."""
-    for i in range(CONTACT_DIM):
-        p[i] = 0.0
-        for j in range(CONTACT_DIM):
-            D[i, j] = 0.0
+    p[:] = 0.0
+    D[:] = 0.0
     if polygon.r < 2:
         x[2] = 0.0
     if polygon.r == 0 or mu == 0.0:
@@ -284,8 +282,7 @@ def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
     """
     contacts, dv, x = search.contacts, search.trial_v, memory.x[:3]
     # The right-hand side: the difference of the forces at these rates from the held ones.
-    for i in range(dv.shape[0]):
-        dv[i] = 0.0
+    dv[:] = 0.0
     for c in range(rows.nc):
         D = memory.D[c]
         for i in range(CONTACT_DIM):
@@ -436,10 +433,9 @@ def try_rest(
     end, speed = final_compliance(rows, search), free_rate(rows)
     # A gap within the tolerance counts as closed: gaps of one body contradict one another by rounding.
     tolerance = SAFETY_FACTOR * case.tolerance * speed
-    for i in range(rows.nc + rows.nr):
-        memory.k[i] = 0.0
+    memory.k[:] = 0.0
+    memory.mu[:] = 0.0
     for c in range(rows.nc):
-        memory.mu[c] = 0.0
         memory.presses[c] = 1.0 if rows.k[c] <= tolerance else 0.0
         if rows.k[c] < -tolerance:
             return False, 0

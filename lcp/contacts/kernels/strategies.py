@@ -176,10 +176,8 @@ def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) ->
 @kernel(inner=True)
 def reset_forces(search: SolverState) -> None:
     """Set the contacts' forces to zero, their modes to UNKNOWN, and joint rows to their previous forces."""
-    for c in range(search.contacts.mode.shape[0]):
-        search.contacts.mode[c] = UNKNOWN
-        for i in range(CONTACT_DIM):
-            search.contacts.p[c, i] = 0.0
+    search.contacts.mode[:] = UNKNOWN
+    search.contacts.p[:] = 0.0
     for i in range(search.joined.p.shape[0]):
         search.joined.p[i] = search.joined.previous_p[i]
 

@@ -312,8 +312,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     answer.state[PATH_END] = PATH_END_UNKNOWN
     share = 1.0
     if case.equal_compliance and is_enabled(case, REUSE) and separates_freely(rows, answer.q, loads):
-        for i in range(answer.z.shape[0]):
-            answer.z[i] = 0.0
+        answer.z[:] = 0.0
         fill_residuals(case, answer, diagonal, loads)
         if (
             is_solved(answer.residuals, case.tolerance)

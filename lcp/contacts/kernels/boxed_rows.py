@@ -195,8 +195,7 @@ def fill_boxed_rhs(
     v (nv,) is the velocity at x = y = 0. ``amounts`` become the rates without any force, ``units`` the square roots of
     the responses R. Return the largest of rate / sqrt(R), and of a small fraction of the bounds times sqrt(R).
     """
-    lo = rows.lo
-    hi = rows.hi
+    lo, hi = rows.lo, rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
     x, y = _first_variables(first_limit(rows) + rows.nl, lo, hi)
     heaviest = 0.0
@@ -235,8 +234,7 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
     ``rates`` are J v+ + k, without softness. ``z`` has the variables from which f was recovered. Only y of rows with
     two finite bounds is set in z: to the negative rate if the force is at its upper bound, otherwise to 0.
     """
-    lo = rows.lo
-    hi = rows.hi
+    lo, hi = rows.lo, rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
     x, y = _first_variables(first_limit(rows) + rows.nl, lo, hi)
     for b in range(lo.shape[0]):

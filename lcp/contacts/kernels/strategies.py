@@ -174,6 +174,21 @@ def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) ->
 
 
 @kernel(inner=True)
+def method_views(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, wf: Floats
+) -> tuple[SavedStep, ProximalState, PairState, Floats]:
+    """Return the memory of the methods that share it, and room for other terms (m,) of the rows."""
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    memory = remaining_workspace(rows, search, wf)
+    kept = saved_step_views(ncone, nj, memory)
+    memory = memory[saved_step_float_size(ncone, nj) :]
+    near = proximal_state_views(ncone, nj, nv, memory)
+    memory = memory[proximal_state_float_size(ncone, nj, nv) :]
+    m = rows.nc + rows.nr + nj
+    return kept, near, pair_state_views(polygon, search, memory[m:]), memory[:m]
+
+
+@kernel(inner=True)
 def reset_forces(search: SolverState) -> None:
     """Set the contacts' forces to zero, their modes to UNKNOWN, and joint rows to their previous forces."""
     search.contacts.mode[:] = UNKNOWN
@@ -280,12 +295,7 @@ def try_equal_compliance(
     rows = case.rows
     end = final_compliance(rows, search)
     eps = START_COMPLIANCE_FACTOR * end
-    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    memory = remaining_workspace(rows, search, wf)
-    kept = saved_step_views(ncone, nj, memory)
-    memory = memory[saved_step_float_size(ncone, nj) :]
-    near = proximal_state_views(ncone, nj, nv, memory)
-    interior = pair_state_views(polygon, search, memory[proximal_state_float_size(ncone, nj, nv) :])
+    kept, near, interior, _ = method_views(rows, polygon, search, wf)
     systems = 0
     for start in range(0 if case.warm_start else 1, 2):
         if start == 0:
@@ -299,7 +309,7 @@ def try_equal_compliance(
         systems += more
         if converged:
             break
-    for i in range(nj):
+    for i in range(search.joined.p.shape[0]):
         search.joined.previous_p[i] = search.joined.p[i]
     update_modes(rows, polygon, search, eps, MODE_FRACTION)
     reached = continue_to_end(rows, polygon, search, kept, eps, end)
@@ -315,10 +325,7 @@ def try_interior_point(
     Then polish the forces in rounds; after each round they are tested in ``answer.z``. Return the systems factored.
     """
     rows = case.rows
-    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    memory = remaining_workspace(rows, search, wf)[saved_step_float_size(ncone, nj) :]
-    near = proximal_state_views(ncone, nj, nv, memory)
-    interior = pair_state_views(polygon, search, memory[proximal_state_float_size(ncone, nj, nv) :])
+    _, near, interior, _ = method_views(rows, polygon, search, wf)
     if turn == 0:
         unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
         systems, least, _ = solve_mehrotra(rows, polygon, search, interior, near, 0.0, unit, MAX_SHORT_STEPS)
@@ -397,15 +404,8 @@ def try_proximal_point(
     solution slowly, their changes are extrapolated. ``turn`` selects the compliance.
     """
     rows, contacts = case.rows, search.contacts
-    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    memory = remaining_workspace(rows, search, wf)
-    kept = saved_step_views(ncone, nj, memory)
-    memory = memory[saved_step_float_size(ncone, nj) :]
-    near = proximal_state_views(ncone, nj, nv, memory)
-    memory = memory[proximal_state_float_size(ncone, nj, nv) :]
-    m = rows.nc + rows.nr + nj
-    interior = pair_state_views(polygon, search, memory[m:])
-    shifted = with_terms(rows, rows.mu, memory[:m])
+    kept, near, interior, terms = method_views(rows, polygon, search, wf)
+    shifted = with_terms(rows, rows.mu, terms)
     far = answer.state[BEST_RESIDUAL] > FAR_VIOLATION
     eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn] * range_of_responses(rows, search)[0]
     load_forces(rows, polygon, search, answer.best_z)
@@ -422,7 +422,7 @@ def try_proximal_point(
         misfit = natural_residual(rows, polygon, search)
         longer = 2.0 * longer + 1.0 if misfit > SLOW_POINT * last else 0.0
         last = misfit
-        for c in range(ncone):
+        for c in range(contacts.p.shape[0]):
             for i in range(CONTACT_DIM):
                 kept.start[c, i] = contacts.p[c, i] + longer * (contacts.p[c, i] - kept.start[c, i])
         more, _ = polish(rows, polygon, search, near, misfit, POINT_POLISH)

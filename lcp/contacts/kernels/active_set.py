@@ -3,26 +3,33 @@
 All contacts have the compliance eps in every direction, so rates s give the forces P(-s / eps) (`contact_law`). The
 velocities then solve an equation without redundancy: modes give forces and rates, which give new modes. Forces of joint
 rows are kept from one eps to the next.
+
+Block Gauss-Seidel over the contacts (Jourdan, Alart and Jean 1998) shows quickly which contacts carry load and which
+slide; the active set starts from these modes. A sweep computes each force from the rate of its row only, and updates
+the velocities.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     ContactState,
     FrictionCone,
+    contact_rates,
     fill_contact_rates,
     fill_force_jacobian,
     friction_bound,
     nearest_force,
     projected_force,
+    proximal_response,
+    tangential_response,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, update_modes
 from lcp.contacts.kernels.solver_state import JointRowState, SolverState
 from lcp.kernels import kernel
@@ -51,11 +58,10 @@ def fill_rhs(rows: ContactSystem, polygon: FrictionCone, search: SolverState, ep
     ``search.v`` becomes v_free + h sum Y' p, with the forces p of contacts of compliance eps and of joint rows.
     """
     contacts, joined, v = search.contacts, search.joined, search.v
-    nv = v.shape[0]
     first = rows.nc + rows.nr
     # In given modes forces are linear in the rates. At zero velocity they are the forces of the known terms.
-    for p in range(nv):
-        search.trial_v[p] = 0.0
+    search.trial_v[:] = 0.0
+    for p in range(v.shape[0]):
         v[p] = rows.v_free[p]
     fill_contact_rates(rows, polygon, search.trial_v, 1.0, contacts.s)
     for c in range(contacts.p.shape[0]):
@@ -184,3 +190,34 @@ def solve_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverS
         return 0
     more = solve_rigid_joint_rows(rows, polygon, search, eps)
     return 0 if more < 0 else solved + more
+
+
+@kernel(inner=True)
+def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
+    """Update every force once by Gauss-Seidel; contacts have the compliance eps, joint rows have none."""
+    contacts, joined, v = search.contacts, search.joined, search.v
+    change = search.scratch3_b
+    for c in range(contacts.p.shape[0]):
+        p = contacts.p[c]
+        contact_rates(rows, polygon, c, v, 1.0, change)
+        soft = tangential_response(rows, polygon, contacts, c) + eps
+        if c < rows.nc:
+            x = p[0] - (change[0] + (rows.gamma[c] + eps) * p[0]) / (contacts.diagonal[c] + eps)
+        else:
+            # A moment is bounded by the new force of its contact.
+            x = contacts.p[rows.cone_contacts[c], 0]
+        y = p[1] - (change[1] + eps * p[1]) / soft
+        z = p[2] - (change[2] + eps * p[2]) / soft
+        proximal_response(rows, polygon, c, soft, x, y, z, search.scratch3_a)
+        for i in range(CONTACT_DIM):
+            change[i] = search.scratch3_a[i] - p[i]
+            p[i] = search.scratch3_a[i]
+        apply_contact_impulse(rows, polygon, c, change, v)
+    before = rows.nc + rows.nr
+    for i in range(joined.p.shape[0]):
+        if joined.diagonal[i] > 0.0:
+            rate = row_dot(rows, before + i, v) + rows.k[before + i]
+            force = joined.p[i] - (rate + joined.gamma[i] * joined.p[i]) / joined.diagonal[i]
+            force = min(max(force, joined.lo[i]), joined.hi[i])
+            apply_row_impulse(rows, before + i, force - joined.p[i], v)
+            joined.p[i] = force

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.contacts.kernels.column_ranges import add_within, response_of, row_ranges, size_unforced, sparse_dot
+from lcp.contacts.kernels.column_ranges import add_within, dot_range, response_of, row_ranges, size_unforced, sparse_dot
 from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, kernel
@@ -60,18 +60,31 @@ def _reference_force(lo: float, hi: float) -> float:
     return hi if hi < float("inf") else 0.0
 
 
+@kernel(inline=True)
+def _advance(kind: int, x: int, y: int) -> tuple[int, int]:
+    """Return the indices of the variables x and y that follow the ones of a row of this kind."""
+    return x + (1 if kind != _GIVEN else 0), y + (1 if kind in (_BOTH, _FREE) else 0)
+
+
+@kernel(inline=True)
+def _variables(kind: int, x: int, y: int) -> tuple[int, int, float]:
+    """Return the indices of a row's variables, the second one negated, -1 for none; and the sign of the first one."""
+    return -1 if kind == _GIVEN else x, y if kind == _FREE else -1, -1.0 if kind == _ABOVE else 1.0
+
+
 @kernel
 def boxed_variables(lo: Floats, hi: Floats) -> tuple[int, int]:
     """Count the variables x and y that the boxed rows add."""
-    xs = 0
-    ys = 0
+    xs, ys = 0, 0
     for b in range(lo.shape[0]):
-        kind = _kind(lo[b], hi[b])
-        if kind != _GIVEN:
-            xs += 1
-        if kind in (_BOTH, _FREE):
-            ys += 1
+        xs, ys = _advance(_kind(lo[b], hi[b]), xs, ys)
     return xs, ys
+
+
+@kernel(inline=True)
+def _first_variables(first: int, lo: Floats, hi: Floats) -> tuple[int, int]:
+    """Return the indices of the first x, which is given, and of the first y."""
+    return first, first + boxed_variables(lo, hi)[0]
 
 
 @kernel(inner=True)
@@ -107,80 +120,44 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
 
     M (n, n) and q (n,) are zero in the rows and columns of x and y at entry.
     """
-    nc = rows.nc
-    nr = rows.nr
-    nl = rows.nl
-    h = rows.h
-    J = rows.J
-    Y = rows.Y
-    lo = rows.lo
-    hi = rows.hi
-    v_free = rows.v_free
-    nv = v_free.shape[0]
-    nu = nc + nr + nl
-    nbox = lo.shape[0]
+    J, Y, lo, hi, nv = rows.J, rows.Y, rows.lo, rows.hi, rows.v_free.shape[0]
+    nf = rows.nc + rows.nr
+    nu = nf + rows.nl
     limit = first_limit(rows)
-    xs, _ = boxed_variables(lo, hi)
-    x = limit + nl
-    y = x + xs
-    for b in range(nbox):
+    x, y = _first_variables(limit + rows.nl, lo, hi)
+    for b in range(lo.shape[0]):
         i = nu + b
         kind = _kind(lo[b], hi[b])
         anchor = _reference_force(lo[b], hi[b])
-        sign = -1.0 if kind == _ABOVE else 1.0
-        a = -1 if kind == _GIVEN else x
-        a_less = y if kind == _FREE else -1
-
-        rate = 0.0
-        for p in range(nv):
-            rate += J[i, p] * v_free[p]
-        _shift(q, a, a_less, sign, rate + rows.k[i])
-
+        a, a_less, sign = _variables(kind, x, y)
+        _shift(q, a, a_less, sign, dot_range(0, nv, J[i], rows.v_free, 0.0) + rows.k[i])
         for j in range(nu):
-            w = 0.0
-            for p in range(nv):
-                w += J[j, p] * Y[i, p]
-            w *= h
-            friction = nc <= j < nc + nr
-            place = j if j < nc + nr else limit + j - nc - nr
-            negated = place + nr if friction else -1
+            w = rows.h * dot_range(0, nv, J[j], Y[i], 0.0)
+            place = j if j < nf else limit + j - nf
+            negated = place + rows.nr if rows.nc <= j < nf else -1
             _add_coupling(M, place, negated, 1.0, a, a_less, sign, w)
             if anchor != 0.0:
                 _shift(q, place, negated, 1.0, w * anchor)
-
         # Boxed rows from this one on; their indices advance with the row.
-        x_other = x
-        y_other = y
-        for c in range(b, nbox):
-            w = 0.0
-            for p in range(nv):
-                w += J[i, p] * Y[nu + c, p]
-            w *= h
+        x_other, y_other = x, y
+        for c in range(b, lo.shape[0]):
+            w = rows.h * dot_range(0, nv, J[i], Y[nu + c], 0.0)
             if c == b:
                 w += rows.gamma[i]
             other = _kind(lo[c], hi[c])
             other_anchor = _reference_force(lo[c], hi[c])
-            other_sign = -1.0 if other == _ABOVE else 1.0
-            d = -1 if other == _GIVEN else x_other
-            d_less = y_other if other == _FREE else -1
+            d, d_less, other_sign = _variables(other, x_other, y_other)
             _add_coupling(M, a, a_less, sign, d, d_less, other_sign, w)
             if other_anchor != 0.0:
                 _shift(q, a, a_less, sign, w * other_anchor)
             if c != b and anchor != 0.0:
                 _shift(q, d, d_less, other_sign, w * anchor)
-            if other != _GIVEN:
-                x_other += 1
-            if other in (_BOTH, _FREE):
-                y_other += 1
-
+            x_other, y_other = _advance(other, x_other, y_other)
         if kind == _BOTH:
             M[x, y] = 1.0
             M[y, x] = 0.0 - 1.0
             q[y] = hi[b] - lo[b]
-        if kind != _GIVEN:
-            x += 1
-        if kind in (_BOTH, _FREE):
-            y += 1
+        x, y = _advance(kind, x, y)
 
 
 @kernel(inner=True)
@@ -218,12 +195,9 @@ def fill_boxed_rhs(
     v (nv,) is the velocity at x = y = 0. ``amounts`` become the rates without any force, ``units`` the square roots of
     the responses R. Return the largest of rate / sqrt(R), and of a small fraction of the bounds times sqrt(R).
     """
-    lo = rows.lo
-    hi = rows.hi
+    lo, hi = rows.lo, rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
-    xs, _ = boxed_variables(lo, hi)
-    x = first_limit(rows) + rows.nl
-    y = x + xs
+    x, y = _first_variables(first_limit(rows) + rows.nl, lo, hi)
     heaviest = 0.0
     for b in range(lo.shape[0]):
         i = first + b
@@ -249,9 +223,7 @@ def fill_boxed_rhs(
             q[y] = -rate
             amounts[y] = amount
             sizes[y] = units[y] = root
-        x += 1
-        if kind in (_BOTH, _FREE):
-            y += 1
+        x, y = _advance(kind, x, y)
     return heaviest
 
 
@@ -262,12 +234,9 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
     ``rates`` are J v+ + k, without softness. ``z`` has the variables from which f was recovered. Only y of rows with
     two finite bounds is set in z: to the negative rate if the force is at its upper bound, otherwise to 0.
     """
-    lo = rows.lo
-    hi = rows.hi
+    lo, hi = rows.lo, rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
-    xs, _ = boxed_variables(lo, hi)
-    x = first_limit(rows) + rows.nl
-    y = x + xs
+    x, y = _first_variables(first_limit(rows) + rows.nl, lo, hi)
     for b in range(lo.shape[0]):
         i = first + b
         kind = _kind(lo[b], hi[b])
@@ -283,17 +252,13 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
             w[y] = hi[b] - lo[b] - z[x]
         elif kind == _FREE:
             w[y] = -rate
-        x += 1
-        if kind in (_BOTH, _FREE):
-            y += 1
+        x, y = _advance(kind, x, y)
 
 
 @kernel
 def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floats) -> None:
     """Fill the forces fB (nbox,) from an LCP solution z whose first x has the index ``first``."""
-    xs, _ = boxed_variables(lo, hi)
-    x = first
-    y = first + xs
+    x, y = _first_variables(first, lo, hi)
     for b in range(lo.shape[0]):
         kind = _kind(lo[b], hi[b])
         fB[b] = _reference_force(lo[b], hi[b])
@@ -305,18 +270,13 @@ def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floa
             fB[b] -= z[y]
         if kind == _BOTH and abs(fB[b] - hi[b]) <= _NEAR * max(abs(lo[b]), abs(hi[b])):
             fB[b] = hi[b]
-        if kind != _GIVEN:
-            x += 1
-        if kind in (_BOTH, _FREE):
-            y += 1
+        x, y = _advance(kind, x, y)
 
 
 @kernel
 def store_boxed_forces(first: int, lo: Floats, hi: Floats, fB: Floats, rate: Floats, z: Floats) -> None:
     """Write forces fB (nbox,) within their bounds, and rates s of the rows, as variables x and y of z."""
-    xs, _ = boxed_variables(lo, hi)
-    x = first
-    y = first + xs
+    x, y = _first_variables(first, lo, hi)
     for b in range(lo.shape[0]):
         kind = _kind(lo[b], hi[b])
         anchor = _reference_force(lo[b], hi[b])
@@ -329,6 +289,4 @@ def store_boxed_forces(first: int, lo: Floats, hi: Floats, fB: Floats, rate: Flo
             z[x] = anchor - fB[b] if kind == _ABOVE else fB[b] - anchor
             if kind == _BOTH:
                 z[y] = max(-rate[b], 0.0) if fB[b] == hi[b] else 0.0
-        x += 1
-        if kind in (_BOTH, _FREE):
-            y += 1
+        x, y = _advance(kind, x, y)

@@ -31,7 +31,7 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.column_ranges import add_sizes_on, row_ranges, row_response
-from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
+from lcp.contacts.kernels.condition_scales import begin_certificate, keep_worst, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, kernel
 
@@ -232,21 +232,8 @@ def certify(
     nc = rows.nc
     nf = nc + rows.nr
     nu = nf + rows.nl
-    total = 0.0
-    for i in range(z.shape[0]):
-        total += abs(z[i])
-    for i in range(f.shape[0]):
-        total += abs(f[i])
-    for p in range(v_plus.shape[0]):
-        total += abs(v_plus[p])
-    if not total < float("inf"):
-        for c in range(CERT_SIZE // 2):
-            cert[2 * c] = float("inf")
-            cert[2 * c + 1] = 1.0
+    if not begin_certificate(z, f, v_plus, cert[:CERT_SIZE]):
         return
-    for c in range(CERT_SIZE):
-        cert[c] = 0.0
-
     energy = 0.0
     for p in range(v_plus.shape[0]):
         u[p] = abs(rows.v_free[p])
@@ -291,12 +278,3 @@ def certify(
     for i in range(nf, nu):
         rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
         _unilateral(cert, LIMIT_GAP, LIMIT_COMPLEMENTARITY, f[i], rate + rows.gamma[i] * f[i], scale, force)
-
-
-@kernel
-def worst_scaled(cert: Floats) -> float:
-    """Return the largest violation over scale of a filled certificate."""
-    worst = 0.0
-    for c in range(CERT_SIZE // 2):
-        worst = max(worst, ratio(cert[2 * c], cert[2 * c + 1]))
-    return worst

@@ -17,7 +17,7 @@ from typing import Final
 
 from lcp.contacts.kernels.boxed_rows import larger_bound
 from lcp.contacts.kernels.column_ranges import row_response
-from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, keep_worst, ratio, row_rate
+from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, begin_certificate, keep_worst, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, kernel
 
@@ -37,19 +37,8 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats,
     lo = rows.lo
     hi = rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
-    for c in range(BOXED_CERT_SIZE):
-        cert[c] = 0.0
-    total = 0.0
-    for i in range(f.shape[0]):
-        total += abs(f[i])
-    for p in range(v_plus.shape[0]):
-        total += abs(v_plus[p])
-    if not total < float("inf"):
-        for c in range(BOXED_CERT_SIZE // 2):
-            cert[2 * c] = float("inf")
-            cert[2 * c + 1] = 1.0
+    if not begin_certificate(f[:0], f, v_plus, cert[:BOXED_CERT_SIZE]):
         return
-
     for b in range(lo.shape[0]):
         i = first + b
         rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
@@ -72,12 +61,3 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats,
             keep_worst(cert, BOX_COMPLEMENTARITY, down * room, max(room * scale, force * down))
         else:
             keep_worst(cert, BOX_GAP, max(0.0, -s), scale)
-
-
-@kernel
-def worst_boxed(cert: Floats) -> float:
-    """Return the largest violation over scale of a filled certificate."""
-    worst = 0.0
-    for c in range(BOXED_CERT_SIZE // 2):
-        worst = max(worst, ratio(cert[2 * c], cert[2 * c + 1]))
-    return worst

@@ -20,6 +20,7 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
@@ -35,7 +36,6 @@ from lcp.contacts.kernels.mode_system import (
     fill_contact_stiffness,
     form_system,
 )
-from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
@@ -297,10 +297,8 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
     last = x.width - 1
     for c in range(rows.r.shape[0]):
         at, D, g, mu = c * x.width, x.D[c], x.g[c], x.mu[c]
-        for i in range(CONTACT_DIM):
-            g[i] = 0.0
-            for j in range(CONTACT_DIM):
-                D[i, j] = 0.0
+        g[:] = 0.0
+        D[:] = 0.0
         D[0, 0] = d0 = z[at] / w[at]
         g[0] = e0 = (right[at] + z[at] * off[at]) / w[at]
         if mu == 0.0:
@@ -402,8 +400,7 @@ def newton_step(
     contacts, joined, dv = search.contacts, search.joined, search.trial_v
     first = rows.nc + rows.nr
     fill_slopes(rows, search, x)
-    for i in range(dv.shape[0]):
-        dv[i] = 0.0
+    dv[:] = 0.0
     for c in range(rows.r.shape[0]):
         gamma = rows.gamma[rows.cone_contacts[c]]
         if gamma + eps > 0.0:

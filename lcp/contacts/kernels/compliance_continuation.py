@@ -53,13 +53,20 @@ class SavedStep(NamedTuple):
 
 
 @kernel(inner=True)
-def final_compliance(rows: ContactSystem, search: SolverState) -> float:
-    """Return the compliance at which the continuation ends."""
+def range_of_responses(rows: ContactSystem, search: SolverState) -> tuple[float, float]:
+    """Return the smallest and the largest response of a contact along its normal."""
     least = math.inf
     largest = 0.0
     for c in range(rows.nc):
         least = min(least, search.contacts.diagonal[c])
         largest = max(largest, search.contacts.diagonal[c])
+    return least, largest
+
+
+@kernel(inner=True)
+def final_compliance(rows: ContactSystem, search: SolverState) -> float:
+    """Return the compliance at which the continuation ends."""
+    least, largest = range_of_responses(rows, search)
     return max(MIN_COMPLIANCE * least, SMALLEST_COMPLIANCE * largest)
 
 

@@ -50,6 +50,31 @@ def keep_worst(cert: Floats, condition: int, violation: float, scale: float) -> 
         cert[at + 1] = scale
 
 
+@kernel(inner=True)
+def begin_certificate(z: Floats, f: Floats, v_plus: Floats, cert: Floats) -> bool:
+    """Set the certificate to zeros; if a value is not finite, make every violation infinite, and return False."""
+    total = 0.0
+    for i in range(z.shape[0]):
+        total += abs(z[i])
+    for i in range(f.shape[0]):
+        total += abs(f[i])
+    for p in range(v_plus.shape[0]):
+        total += abs(v_plus[p])
+    finite = total < float("inf")
+    for c in range(cert.shape[0] // 2):
+        cert[2 * c], cert[2 * c + 1] = (0.0, 0.0) if finite else (float("inf"), 1.0)
+    return finite
+
+
+@kernel(inner=True)
+def worst_scaled(cert: Floats) -> float:
+    """Return the largest violation over scale of a filled certificate."""
+    worst = 0.0
+    for c in range(cert.shape[0] // 2):
+        worst = max(worst, ratio(cert[2 * c], cert[2 * c + 1]))
+    return worst
+
+
 @kernel(inline=True)
 def min_rate_scale(own: float, speed: float) -> float:
     """Return the minimum scale of a row's rate; own = J_i Y_i, speed = sqrt(v' M v) of the free motion.

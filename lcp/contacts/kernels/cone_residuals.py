@@ -154,8 +154,7 @@ def measure_cones(
             force = response * f[i]
             balanced += (force - min(max(force - rate, response * lo), response * hi)) ** 2 / response
             balanced_load += load * load / response
-    for i in range(out.shape[0]):
-        out[i] = 0.0
+    out[:] = 0.0
     out[NATURAL_MAP] = math.sqrt(plain / plain_load) if plain_load > 0.0 else math.sqrt(plain)
     scaled = math.sqrt(balanced / balanced_load) if balanced_load > 0.0 else 0.0
     out[SCALED] = max(scaled, math.sqrt(worst))

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from lcp.contacts.kernels.column_ranges import row_dot, three_dots
 from lcp.contacts.kernels.contact_modes import (
     OPEN,
     SLIDE_EDGE,
@@ -37,7 +38,6 @@ from lcp.contacts.kernels.contact_modes import (
     sliding_mode,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.packed_rows import row_dot, three_dots
 from lcp.kernels import Floats, Ints, kernel
 
 #: Rows of a contact that are used: normal, first direction, direction across it.
@@ -201,6 +201,23 @@ def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: fl
 
 
 @kernel(inner=True)
+def proximal_response(
+    rows: ContactSystem, polygon: FrictionCone, c: int, soft: float, x: float, y: float, z: float, p: Floats
+) -> int:
+    """Fill p (3,) with the projection of the point (x; y, z) to the cone of contact c; return the mode there.
+
+    ``soft`` is the response by which the point was reached; a sliding disc needs it for its slope.
+    """
+    mu = friction_bound(rows, c)
+    mode = mode_of(polygon, mu, c, x, y, z)
+    if polygon.exact and mode >= SLIDE_EDGE:
+        project_sliding(polygon, mu, c, False, soft, x, y, z, p)
+    else:
+        projected_force(polygon, mu, mode, x, y, z, p)
+    return mode
+
+
+@kernel(inner=True)
 def nearest_force(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: float, p: Floats) -> None:
     """Fill p (3,), the projection of the point (x; y, z) to the cone of contact c, for any mode."""
     mode = mode_of(polygon, mu, c, x, y, z)
@@ -220,9 +237,7 @@ def fill_force_jacobian(
     ``normal`` and ``tangent`` are 1 / eps along the normal and in the tangential plane.
     """
     mu = friction_bound(rows, c)
-    for i in range(CONTACT_DIM):
-        for j in range(CONTACT_DIM):
-            B[i, j] = 0.0
+    B[:] = 0.0
     if mode == OPEN:
         return
     B[0, 0] = normal

@@ -38,7 +38,7 @@ class ContactSystem(NamedTuple):
     Mv: Floats  # (nv,) M v_free
     column_ranges: Ints  # columns of the rows, see `column_ranges`; empty for all columns
     diagonal: Floats  # (m,) J_i Y_i; empty if they are computed on request
-    # Entries of J and Y in their ranges, row i from offsets[i, 0] and offsets[i, 1] on; see `packed_rows`.
+    # Entries of J and Y in their ranges, row i from offsets[i, 0] and offsets[i, 1] on; see `column_ranges`.
     J_entries: Floats = NOT_PACKED
     Y_entries: Floats = NOT_PACKED
     offsets: Ints = NO_OFFSETS  # (m, 2)

@@ -91,8 +91,7 @@ def store_dv_deps(
     for p in range(nv):
         y[p] = (answer.v_plus[p] - search.v[p]) / eps
     for _ in range(DV_DEPS_ITERATIONS):
-        for p in range(nv):
-            x[p] = 0.0
+        x[:] = 0.0
         for c in range(rows.nc):
             contact_rates(rows, polygon, c, y, 0.0, contacts.s[c])
             contact_force_from_z(rows, polygon, c, case.z0, contacts.p[c])

@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_rhs, first_limit, has_anchors, larger_bound
-from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
-from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
+from lcp.contacts.kernels.certify import CERT_SIZE, certify
+from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 from lcp.contacts.kernels.column_ranges import dot_of_row, response_of, row_ranges, size_unforced, sparse_dot
-from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE
+from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, worst_scaled
 from lcp.contacts.kernels.cone_residuals import drop_rounding, free_rate_and_rounding, kinetic_norm, measure_cones
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
@@ -315,6 +315,12 @@ def is_rejected_early(case: IslandProblem, answer: IslandSolution, loads: Floats
     return False
 
 
+@kernel(inline=True)
+def worst_violation(rows: ContactSystem, answer: IslandSolution) -> float:
+    """Return the largest violation over its scale in the certificate, whose last part exists for boxed rows only."""
+    return worst_scaled(answer.certificate[: CERT_SIZE + (BOXED_CERT_SIZE if rows.lo.shape[0] > 0 else 0)])
+
+
 @kernel(inner=True)
 def fill_certificate(case: IslandProblem, answer: IslandSolution, loads: Floats) -> float:
     """Fill the certificate of f and v+, measured before; return the largest violation over its scale."""
@@ -323,12 +329,10 @@ def fill_certificate(case: IslandProblem, answer: IslandSolution, loads: Floats)
     certificate = answer.certificate[:CERT_SIZE]
     edges = answer.f if case.exact_cone else answer.z
     certify(rows, rows.Y, case.exact_cone, edges, answer.f, answer.v_plus, rates, answer.certificate_work, certificate)
-    worst = worst_scaled(certificate)
     if rows.lo.shape[0] > 0:
         boxed = answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]
         certify_boxed(rows, answer.f, answer.v_plus, rates, answer.certificate_work, boxed)
-        worst = max(worst, worst_boxed(boxed))
-    return worst
+    return worst_violation(rows, answer)
 
 
 @kernel(inner=True)
@@ -372,7 +376,4 @@ def judge_posed(
     else:
         fill_rhs_and_scales(rows, rows.diagonal, rows.v_free, diagonal, answer.q, loads)
         fill_residuals_of_state(rows, rows.diagonal, diagonal, answer, loads)
-    worst = worst_scaled(answer.certificate[:CERT_SIZE])
-    if rows.lo.shape[0] > 0:
-        worst = max(worst, worst_boxed(answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]))
-    return is_solved(answer.residuals, tolerance) and worst <= tolerance
+    return is_solved(answer.residuals, tolerance) and worst_violation(rows, answer) <= tolerance

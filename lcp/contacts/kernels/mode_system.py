@@ -11,11 +11,17 @@ K is as sparse as the contacts between trees, unsymmetric if contacts slide, and
 from __future__ import annotations
 
 from lcp.compiler.views import view_1d
-from lcp.contacts.kernels.column_ranges import add_on, add_three, combine3_range, row_ranges
+from lcp.contacts.kernels.column_ranges import (
+    add_on,
+    add_row_times,
+    add_three,
+    add_three_rows,
+    combine3_range,
+    row_ranges,
+)
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, ContactState, FrictionCone, scale_to_moments
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
-from lcp.contacts.kernels.packed_rows import add_row_times, add_three_rows
 from lcp.kernels import Floats, kernel
 
 

@@ -10,22 +10,18 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
     fill_contact_rates,
     fill_force_jacobian,
-    friction_bound,
-    mode_of,
-    project_sliding,
-    projected_force,
+    proximal_response,
     tangential_response,
 )
-from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
 from lcp.kernels import Floats, kernel
@@ -76,23 +72,6 @@ def proximal_state_views(ncone: int, nj: int, nv: int, memory: Floats) -> Proxim
         vectors[2],
         view_2d(memory, 6 * ncone + 3 * nv, 2, nj),
     )
-
-
-@kernel(inner=True)
-def proximal_response(
-    rows: ContactSystem, polygon: FrictionCone, c: int, soft: float, x: float, y: float, z: float, p: Floats
-) -> int:
-    """Fill p (3,) with the projection of the point (x; y, z) to the cone of contact c; return the mode there.
-
-    ``soft`` is the response by which the point was reached; a sliding disc needs it for its slope.
-    """
-    mu = friction_bound(rows, c)
-    mode = mode_of(polygon, mu, c, x, y, z)
-    if polygon.exact and mode >= SLIDE_EDGE:
-        project_sliding(polygon, mu, c, False, soft, x, y, z, p)
-    else:
-        projected_force(polygon, mu, mode, x, y, z, p)
-    return mode
 
 
 @kernel(inner=True)

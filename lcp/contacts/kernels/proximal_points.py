@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     ContactState,
@@ -28,7 +29,6 @@ from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
@@ -135,8 +135,7 @@ def force_increment(
     ``eps`` is as in `stiffness_of`.
     """
     if contacts.mode[c] == OPEN:
-        for i in range(CONTACT_DIM):
-            shift[i] = 0.0
+        shift[:] = 0.0
         return
     s = contacts.s[c]
     mode = contacts.mode[c]
@@ -170,13 +169,10 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
     """
     contacts, joined = search.contacts, search.joined
     dv = search.trial_v
-    nv = dv.shape[0]
-    for p in range(nv):
-        dv[p] = 0.0
+    dv[:] = 0.0
     shift = search.scratch3_a
     ds = search.scratch3_b
-    for i in range(CONTACT_DIM):
-        ds[i] = 0.0
+    ds[:] = 0.0
     for c in range(contacts.p.shape[0]):
         force_increment(rows, polygon, contacts, c, eps, ds, shift)
         apply_contact_impulse(rows, polygon, c, shift, dv)

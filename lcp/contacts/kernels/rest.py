@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import dot_of_row
-from lcp.contacts.kernels.compliance_continuation import final_compliance
+from lcp.contacts.kernels.compliance_continuation import final_compliance, range_of_responses
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, fill_contact_rates
 from lcp.contacts.kernels.contact_modes import enclosing_edge
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -225,10 +225,8 @@ def project_to_pyramid(
 @kernel(inner=True)
 def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
     """Fill p (3,) with the point of the cone nearest to x (3,), and D (3, 3) = dp / dx; a, b (3,) are scratch."""
-    for i in range(CONTACT_DIM):
-        p[i] = 0.0
-        for j in range(CONTACT_DIM):
-            D[i, j] = 0.0
+    p[:] = 0.0
+    D[:] = 0.0
     if polygon.r < 2:
         x[2] = 0.0
     if polygon.r == 0 or mu == 0.0:
@@ -284,8 +282,7 @@ def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
     """
     contacts, dv, x = search.contacts, search.trial_v, memory.x[:3]
     # The right-hand side: the difference of the forces at these rates from the held ones.
-    for i in range(dv.shape[0]):
-        dv[i] = 0.0
+    dv[:] = 0.0
     for c in range(rows.nc):
         D = memory.D[c]
         for i in range(CONTACT_DIM):
@@ -373,9 +370,8 @@ def least_forces(
     systems solved.
     """
     contacts, speed = search.contacts, free_rate(rows)
-    least, free, moving, systems = math.inf, 0.0, math.inf, 0
-    for c in range(rows.nc):
-        least = min(least, contacts.diagonal[c])
+    free, moving, systems = 0.0, math.inf, 0
+    least, _ = range_of_responses(rows, search)
     for j in range(search.v.shape[0]):
         free = max(free, abs(rows.v_free[j]))
     contacts.p[:] = 0.0
@@ -437,10 +433,9 @@ def try_rest(
     end, speed = final_compliance(rows, search), free_rate(rows)
     # A gap within the tolerance counts as closed: gaps of one body contradict one another by rounding.
     tolerance = SAFETY_FACTOR * case.tolerance * speed
-    for i in range(rows.nc + rows.nr):
-        memory.k[i] = 0.0
+    memory.k[:] = 0.0
+    memory.mu[:] = 0.0
     for c in range(rows.nc):
-        memory.mu[c] = 0.0
         memory.presses[c] = 1.0 if rows.k[c] <= tolerance else 0.0
         if rows.k[c] < -tolerance:
             return False, 0

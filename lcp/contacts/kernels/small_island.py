@@ -16,6 +16,7 @@ import math
 from typing import Final
 
 from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.column_ranges import add_on
 from lcp.contacts.kernels.compliance_continuation import SELECTED_WITHIN
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, mode_of, tangential_response
 from lcp.contacts.kernels.contact_modes import STICK
@@ -66,73 +67,20 @@ def form_delassus(rows: ContactSystem, polygon: FrictionCone, columns: Floats, A
         Y = rows.Y[contact_row(rows, polygon, i // CONTACT_DIM, i % CONTACT_DIM)]
         for p in range(nv):
             columns[p, i] = rows.h * Y[p]
-    for c in range(rows.nc):
-        i, j, k = contact_row(rows, polygon, c, 0), contact_row(rows, polygon, c, 1), contact_row(rows, polygon, c, 2)
-        first = CONTACT_DIM * c
-        blend_columns(rows.J[i], rows.J[j], rows.J[k], columns, A[first], A[first + 1], A[first + 2])
-
-
-@kernel(inner=True, vectors=True)
-def blend_columns(x: Floats, y: Floats, z: Floats, columns: Floats, f: Floats, g: Floats, h: Floats) -> None:
-    """Fill f, g and h (m,) with x, y and z (n,) times the matrix ``columns`` (n, m), four columns at a time."""
-    n, m = columns.shape
-    j = 0
-    while j + 4 <= m:
-        f0 = f1 = f2 = f3 = g0 = g1 = g2 = g3 = h0 = h1 = h2 = h3 = 0.0
-        for p in range(n):
-            a, b, c = x[p], y[p], z[p]
+    A[:] = 0.0
+    for i in range(m):
+        J = rows.J[contact_row(rows, polygon, i // CONTACT_DIM, i % CONTACT_DIM)]
+        for p in range(nv):
             # Most of a robot's joints do not move this foot.
-            if a != 0.0 or b != 0.0 or c != 0.0:
-                row = columns[p, j:]
-                r, s, t, u = row[0], row[1], row[2], row[3]
-                f0 += a * r
-                f1 += a * s
-                f2 += a * t
-                f3 += a * u
-                g0 += b * r
-                g1 += b * s
-                g2 += b * t
-                g3 += b * u
-                h0 += c * r
-                h1 += c * s
-                h2 += c * t
-                h3 += c * u
-        f[j], f[j + 1], f[j + 2], f[j + 3] = f0, f1, f2, f3
-        g[j], g[j + 1], g[j + 2], g[j + 3] = g0, g1, g2, g3
-        h[j], h[j + 1], h[j + 2], h[j + 3] = h0, h1, h2, h3
-        j += 4
-    while j < m:
-        f[j] = g[j] = h[j] = 0.0
-        for p in range(n):
-            f[j] += x[p] * columns[p, j]
-            g[j] += y[p] * columns[p, j]
-            h[j] += z[p] * columns[p, j]
-        j += 1
+            if J[p] != 0.0:
+                add_on(0, m, J[p], columns[p], A[i])
 
 
-@kernel(inner=True, vectors=True)
-def take_rows(first: int, last: int, factors: Floats, A: Floats, begin: int, row: Floats) -> None:
-    """Subtract sum_i factors_i A_i over first <= i < last from ``row``, in its columns from ``begin`` on.
-
-    Four columns are taken at a time.
-    """
-    m = row.shape[0]
-    j = begin
-    while j + 4 <= m:
-        a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
-        for i in range(first, last):
-            f = factors[i]
-            other = A[i, j:]
-            a -= f * other[0]
-            b -= f * other[1]
-            c -= f * other[2]
-            d -= f * other[3]
-        row[j], row[j + 1], row[j + 2], row[j + 3] = a, b, c, d
-        j += 4
-    while j < m:
-        for i in range(first, last):
-            row[j] -= factors[i] * A[i, j]
-        j += 1
+@kernel(inner=True)
+def take_rows(last: int, factors: Floats, A: Floats, begin: int, row: Floats) -> None:
+    """Subtract sum_i factors_i A_i over i < last from ``row``, in its columns from ``begin`` on."""
+    for i in range(last):
+        add_on(begin, row.shape[0], -factors[i], A[i], row)
 
 
 @kernel(inner=True)
@@ -145,7 +93,7 @@ def cholesky_factor(F: Floats, inverse: Floats, factors: Floats) -> bool:
         row = F[i]
         for k in range(i):
             factors[k] = F[k, i]
-        take_rows(0, i, factors, F, i - i % 4, row)
+        take_rows(i, factors, F, i, row)
         if not row[i] > 0.0:
             return False
         inverse[i] = 1.0 / math.sqrt(row[i])
@@ -180,7 +128,7 @@ def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: F
     """
     for i in range(s.shape[0]):
         s[i] = -load[i]
-    take_rows(0, p.shape[0], p, A, 0, s)
+    take_rows(p.shape[0], p, A, 0, s)
     largest = 0.0
     for i in range(s.shape[0]):
         if i % CONTACT_DIM == 0:
@@ -228,8 +176,7 @@ def solve_all_sticking(
     if not cholesky_factor(F, inverse, change):
         return False
     cholesky_solve(F, inverse, p)
-    for i in range(m):
-        s[i] = 0.0
+    s[:] = 0.0
     if not all_stick(rows, polygon, search, p, s):
         return False
     # The rates of compliant contacts.

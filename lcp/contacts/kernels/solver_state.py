@@ -11,13 +11,18 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.boxed_rows import first_limit, recover_boxed_forces, store_boxed_forces
-from lcp.contacts.kernels.column_ranges import abs_terms_range, row_ranges, row_response
+from lcp.contacts.kernels.column_ranges import (
+    abs_terms_range,
+    packed_ints,
+    row_dot,
+    row_ranges,
+    row_response,
+)
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, SLIDE_FLOATS, ContactState, FrictionCone, fill_contact_rates
 from lcp.contacts.kernels.contact_modes import enclosing_edge, fill_edge_directions
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, elimination_ints, elimination_views
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse
-from lcp.contacts.kernels.packed_rows import packed_ints, row_dot
 from lcp.kernels import Floats, Ints, kernel
 
 #: Marks a mode of a contact, or a slope of a joint row, that is not chosen yet.

@@ -10,8 +10,8 @@ decide whether a candidate solves the problem. The loop stops at the first one t
                     final compliance, from sweeps at a softer one, and from the largest compliance     (`active_set`)
     INTERIOR_POINT  equal-compliance forces at a small compliance; then any forces, by Mehrotra's method, then by a
                     homotopy from eight starts, or from three if cones are circular                 (`interior_point`)
-    PROXIMAL_POINT  any forces, by proximal points from the best candidate, each along a piecewise-linear path
-                    through the changes of modes                                                   (`proximal_pwl`)
+    PROXIMAL_POINT  any forces, by proximal points from the best candidate, each by the active set or by Mehrotra's
+                    method                                                                           (`strategies`)
     REST            if the accepted forces move bodies that were at rest: forces that hold them             (`rest`)
 
 The order in which kernels run, each compiled when a run first needs it::
@@ -312,8 +312,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     answer.state[PATH_END] = PATH_END_UNKNOWN
     share = 1.0
     if case.equal_compliance and is_enabled(case, REUSE) and separates_freely(rows, answer.q, loads):
-        for i in range(answer.z.shape[0]):
-            answer.z[i] = 0.0
+        answer.z[:] = 0.0
         fill_residuals(case, answer, diagonal, loads)
         if (
             is_solved(answer.residuals, case.tolerance)

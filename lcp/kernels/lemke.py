@@ -20,7 +20,6 @@ import numpy as np
 
 from lcp.compiler.views import view_1d
 from lcp.kernels import ITERATION_LIMIT, PORTION, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED, Floats, Ints, kernel
-from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.equilibrate import balance, equilibrate, equilibrate_more, largest_of
 from lcp.kernels.final_basis import (
     STRICTNESS,
@@ -30,7 +29,6 @@ from lcp.kernels.final_basis import (
     forget_best,
     keep_best,
     meets,
-    passes,
     polish,
     take_best,
 )
@@ -173,12 +171,11 @@ def lemke_drive(
                 if z0[i] > 0.0:
                     active[k] = i
                     k += 1
-            regular = solve_active(M, q, t.row, t.column, active, k, t.A, t.perm, end.work, z)
-            if regular and passes(end, strict):
+            if accept(end, k, strict):
                 info[WARM] = WARM_BASIS
                 return SOLVED
             if k > 0:
-                r = warm_start(t, M, q, z0, wanted, k, regular)
+                r = warm_start(t, M, q, z0, wanted, k)
                 info[RESTART] = -1
                 info[ENTERING] = 2 * n
                 info[PATH_END] = min(limit, max(16, k))
@@ -305,8 +302,6 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
     # The entering variable takes the row.
     x[r] = step
     size[r] = length
-    # The variable that left does not block any more: it is not a likely successor.
-    t.ratio[r] = np.inf
     # The complement of the leaving variable enters next.
     leaving = exchange(t, r, info[ENTERING])
     info[PIVOTS] += 1

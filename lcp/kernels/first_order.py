@@ -12,9 +12,9 @@ little as possible for them.
 Nonsmooth nonlinear conjugate gradients (M. Silcowitz-Hansen, S. Niebe, K. Erleben, The Visual Computer 26 (2010)): with
 P one projected sweep, r = P(y) - y replaces the negative gradient; y <- y + p, p = r + beta p_before, beta = |r|^2 /
 |r_before|^2 (Fletcher and Reeves 1964), and beta > 1 is a restart. Lengths are in the metric of the diagonal of M, so
-that they do not depend on units. The safeguards are not from these papers, see `lcp.solvers.gauss_seidel`. The one
-without symmetry is here: the smallest |r|^2 so far must be quartered repeatedly; if this takes too long, plain sweeps
-follow until it is. Either |r| tends to zero, or from some iteration on all sweeps are plain, and their proofs apply.
+that they do not depend on units. The safeguard is not from these papers: the smallest |r|^2 so far must be quartered
+repeatedly; if this takes too long, plain sweeps follow until it is. Either |r| tends to zero, or from some iteration on
+all sweeps are plain, and their proofs apply.
 
 Accelerated projected gradient descent (H. Mazhar, T. Heyn, D. Negrut, A. Tasora, ACM Transactions on Graphics 34
 (2015), after Y. Nesterov, Soviet Mathematics Doklady 27 (1983)): x = clip(y - g(y) / L), then y = x + beta (x - z). L
@@ -179,8 +179,7 @@ def projected_gauss_seidel(
 # LEAST: smallest |r|^2 that counted as progress.
 # SINCE: iterations since.
 # PLAIN: whether plain sweeps are in progress.
-# WATCHED: whether |r|^2 must be quartered in time.
-LENGTH, LEAST, SINCE, PLAIN, SPENT, PLAIN_SPENT, WATCHED, CG_STATE_SIZE = range(8)
+LENGTH, LEAST, SINCE, PLAIN, SPENT, PLAIN_SPENT, CG_STATE_SIZE = range(7)
 
 # Minimum number of iterations in which conjugate directions must quarter |r|^2; as many as were made so far, if more.
 PATIENCE: Final = 32
@@ -230,9 +229,7 @@ def nonsmooth_nonlinear_cg(
             length += diagonal[i] * (y[i] - z[i]) * (y[i] - z[i])
         # Check whether the length was quartered in time.
         state[SPENT] += 1.0
-        if state[WATCHED] == 0.0:
-            pass
-        elif length < 0.25 * state[LEAST]:
+        if length < 0.25 * state[LEAST]:
             state[LEAST] = length
             state[SINCE] = 0.0
             state[PLAIN] = 0.0

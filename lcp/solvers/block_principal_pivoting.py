@@ -52,6 +52,7 @@ def exchange_wrong_signs(
     patience: int = _PATIENCE,
     slack: float = _SIGN,
     order: NDArray[np.intp] | None = None,
+    detail: str = "",
 ) -> Claim:
     """Exchange wrong signs until all are right: all together while this helps, otherwise the first in ``order``.
 
@@ -78,19 +79,19 @@ def exchange_wrong_signs(
         count = int(wrong.sum())
         # A measure of a large sparse problem takes as long as a step.
         if (count == 0 or dense or progress.recorder.wanted) and progress.check_iterate(x):
-            return progress.claim(Status.SOLVED, "by principal pivoting")
+            return progress.claim(Status.SOLVED, detail)
         if count == 0:
             # A residual in working precision may not show an error of 1e-10 in the largest unknown, large against a
             # load.
             x = basic_point(box, states, accurate=True)
             if x is not None and progress.check_iterate(x, record=False):
-                return progress.claim(Status.SOLVED, "by principal pivoting")
+                return progress.claim(Status.SOLVED, detail)
             if level == _LEVELS:
                 return progress.claim(Status.STALLED, "the final basis is no solution of the original data")
             level, fewest = level + 1, box.n + 1
             continue
         if progress.exhausted:
-            return progress.limit("principal pivoting")
+            return progress.limit(detail)
         progress.iterations += 1
         monotone = front.look(wrong, states)
         if count < fewest:

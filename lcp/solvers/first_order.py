@@ -34,8 +34,6 @@ _CHECK = 500_000
 _FIXED_POINT_ITERATIONS = 8
 _FIXED_POINT = "a fixed point of rounding, or a cycle"
 _EPS = float(np.finfo(np.float64).eps)
-# Largest asymmetry that counts as rounding, relative to the largest entry after the diagonal is scaled to one.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +52,7 @@ class BoxProblemArrays:
     #: diagonal, row_size: M_ii and max_j |M_ij|.
     diagonal: Vector
     row_size: Vector
+    symmetric: bool  # whether M is symmetric up to rounding after its diagonal is scaled to one
 
     @property
     def n(self) -> int:
@@ -92,6 +91,8 @@ class BoxProblemArrays:
 
 def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
     """Return the arrays of a problem; a sparse M stays sparse."""
+    from lcp.matrix_classes import congruence, congruent, is_symmetric
+
     M = problem._M
     lo, hi = bounds_of(problem)
     none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
@@ -111,25 +112,8 @@ def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
         hi=hi.copy(),
         diagonal=np.array(M.diagonal(), dtype=np.float64),
         row_size=np.ascontiguousarray(row_abs_max(M)),
+        symmetric=is_symmetric(congruent(M, congruence(M))),
     )
-
-
-def is_symmetric(rows: BoxProblemArrays) -> bool:
-    """Return True if M equals its transpose up to rounding after its diagonal is scaled to one."""
-    unit = np.sqrt(np.where(rows.diagonal > 0.0, rows.diagonal, np.where(rows.row_size > 0.0, rows.row_size, 1.0)))
-    if rows.C.shape[0] > 0 or rows.n == 0:
-        if np.array_equal(rows.C, rows.C.T):
-            return True
-        scaled = rows.C / unit / unit[:, None]
-        return bool((np.abs(scaled - scaled.T) <= _ROUNDING * np.abs(scaled).max()).all())
-    from scipy import sparse
-
-    M = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n))
-    apart = (M - M.T).tocoo()
-    if apart.nnz == 0:
-        return True
-    most = float((np.abs(rows.data) / unit[rows.indices] / np.repeat(unit, np.diff(rows.indptr))).max())
-    return bool((np.abs(apart.data) <= _ROUNDING * most * unit[apart.coords[0]] * unit[apart.coords[1]]).all())
 
 
 def largest_curvature(rows: BoxProblemArrays, metric: Vector) -> float:
@@ -309,7 +293,7 @@ class APGD(IterativeMethod):
 
     def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration | Claim:
         """Return the iteration with a bound on the curvature of M, or the claim UNSUITABLE if M is not symmetric."""
-        if not is_symmetric(rows):
+        if not rows.symmetric:
             detail = "M is not symmetric: z . M z / 2 + q . z has other stationary points than the solutions"
             return Claim(rows.clipped(np.zeros(rows.n)), Status.UNSUITABLE, 0, detail)
         from lcp.kernels import first_order as k

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.method import SYMMETRIC_MONOTONE, Traits, choice_option, integer_option, positive_option, real_option
-from lcp.solvers.first_order import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
+from lcp.solvers.first_order import BoxProblemArrays, Iteration, IterativeMethod
 
 SWEEP_ORDERS = ("forward", "symmetric")
 # Sweeps of the shortest window over which a rate is measured.
@@ -67,7 +67,7 @@ class ProjectedGaussSeidel(IterativeMethod):
 
         symmetric_sweep = self.sweep == "symmetric"
         order = k.SYMMETRIC if symmetric_sweep else k.FORWARD
-        search = RelaxationTuner() if self.relaxation is None and is_symmetric(rows) else None
+        search = RelaxationTuner() if self.relaxation is None and rows.symmetric else None
         fixed = 1.0 if self.relaxation is None else self.relaxation
         inverse, w = rows.inverse_diagonal(), np.empty(rows.n)
 
@@ -186,22 +186,14 @@ class RelaxationTuner:
         self._stage, self.omega = "trial", self._trial
 
 
-# Iterations of the shortest phase after which the objective is compared.
-_PHASE = 32
-# A rise of the objective that is less than this part of its terms is rounding.
-_NOISE = 1e-12
-
-
 @dataclass(frozen=True)
 class NonsmoothNonlinearCG(IterativeMethod):
     """Conjugate directions on the residual of projected Gauss-Seidel (Silcowitz-Hansen, Niebe, Erleben 2010).
 
     Each iteration is one sweep of `ProjectedGaussSeidel` and a step along the previous direction, by the rule of
-    Fletcher and Reeves; the direction is dropped if the residual grew. Safeguards make it converge whenever the sweeps
-    do. For symmetric M the iterations have phases of growing length; each begins with a plain sweep. If a
-    phase ends with a higher objective z . M z / 2 + q . z than this sweep had, it is undone, and the next phase has
-    only plain sweeps. For other M plain sweeps are made if the residual of the sweeps was not halved within 32
-    iterations, or within as many as were made before, until it is. A sparse M stays sparse.
+    Fletcher and Reeves; the direction is dropped if the residual grew. A safeguard makes it converge whenever the
+    sweeps do: plain sweeps are made if the residual of the sweeps was not halved within 32 iterations, or within as
+    many as were made before, until it is. A sparse M stays sparse.
 
     Parameters
     ----------
@@ -230,67 +222,22 @@ class NonsmoothNonlinearCG(IterativeMethod):
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration:
-        method = _Directions(rows, start, self.relaxation, self.sweep == "symmetric")
-        return Iteration(method.advance, rows.work * (2 if self.sweep == "symmetric" else 1), method.note)
-
-
-class _Directions:
-    """The iteration and, for symmetric M, its safeguard: phases that must not raise the objective."""
-
-    def __init__(self, rows: BoxProblemArrays, start: Vector, relaxation: float, symmetric_sweep: bool) -> None:
+        """Return the iteration of the kernel, with the state that it keeps from call to call."""
         from lcp.kernels import first_order as k
 
-        self.kernels, self.rows, self.symmetric = k, rows, is_symmetric(rows)
-        self.order = k.SYMMETRIC if symmetric_sweep else k.FORWARD
-        self.step = relaxation * rows.inverse_diagonal()
-        self.y, self.p, self.work = start.copy(), np.zeros(rows.n), np.zeros((3, rows.n))
-        self.state = np.zeros(k.CG_STATE_SIZE)
-        self.state[[k.LEAST, k.WATCHED]] = np.inf, not self.symmetric
-        # The point after the plain sweep that began the phase, and its w.
-        self.first, self.w_first, self.w = np.empty(rows.n), np.empty(rows.n), np.empty(rows.n)
-        self.done, self.phase_end = 0, 0
+        symmetric_sweep = self.sweep == "symmetric"
+        order = k.SYMMETRIC if symmetric_sweep else k.FORWARD
+        step = self.relaxation * rows.inverse_diagonal()
+        y, p, work, state = start.copy(), np.zeros(rows.n), np.zeros((3, rows.n)), np.zeros(k.CG_STATE_SIZE)
+        state[k.LEAST] = np.inf
 
-    def advance(self, z: Vector, count: int) -> None:
-        """Make ``count`` iterations on z, in place; with a symmetric M the first can begin a new phase."""
-        if self.symmetric and self.done >= self.phase_end:
-            self._begin(z)
-            count -= 1
-        if count > 0:
-            self._run(z, count)
+        def advance(z: Vector, count: int) -> None:
+            k.nonsmooth_nonlinear_cg(
+                rows.matrix, rows.q, rows.diagonal, step, rows.lo, rows.hi, order, count, z, y, p, work, state
+            )
 
-    def _run(self, z: Vector, count: int) -> None:
-        """Make ``count`` iterations of the kernel on z and the state of the directions, in place."""
-        rows = self.rows
-        vectors = z, self.y, self.p, self.work, self.state
-        self.kernels.nonsmooth_nonlinear_cg(
-            rows.matrix, rows.q, rows.diagonal, self.step, rows.lo, rows.hi, self.order, count, *vectors
-        )
-        self.done += count
+        def note() -> str:
+            spent = int(state[k.PLAIN_SPENT])
+            return f"{spent} plain sweeps" if spent else ""
 
-    def _begin(self, z: Vector) -> None:
-        """End the phase of iterations that has reached z, and begin the next one with a plain sweep, in place.
-
-        If the objective rose since the first sweep of the old phase, z is first set back to the z of that sweep.
-        """
-        k, rows = self.kernels, self.rows
-        plain = False
-        if self.done > 0:
-            k.affine(rows.matrix, rows.q, z, self.w)
-            # Twice the difference of the objective, without the cancellation of its two values.
-            with np.errstate(over="ignore", invalid="ignore"):
-                terms = (z - self.first) * (self.w + self.w_first)
-                plain = bool(terms.sum() > _NOISE * np.abs(terms).sum())
-            if plain:
-                z[:] = self.first
-        self.y[:] = z
-        self.p[:] = 0.0
-        self.state[[k.LENGTH, k.PLAIN]] = 0.0, plain
-        self.phase_end = self.done + max(_PHASE, self.done // 2)
-        self._run(z, 1)
-        self.first[:] = z
-        k.affine(rows.matrix, rows.q, z, self.w_first)
-
-    def note(self) -> str:
-        """Return how many plain sweeps the safeguard made."""
-        spent = int(self.state[self.kernels.PLAIN_SPENT])
-        return f"{spent} plain sweeps" if spent else ""
+        return Iteration(advance, rows.work * (2 if symmetric_sweep else 1), note)

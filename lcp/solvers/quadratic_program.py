@@ -121,7 +121,7 @@ def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
     Unknowns with lo = hi are left out. The variable is x = (z - center) / scale, with `center_of` the problem; use
     `QuadraticProgram.recover` to return to z. If M is not symmetric, the program of `_monotone` is returned.
     """
-    from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
+    from lcp.matrix_classes import congruence, congruent, is_positive_semidefinite, is_symmetric
 
     M = problem._M
     if not is_positive_semidefinite(M):
@@ -133,7 +133,7 @@ def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
     if kept.shape[0] < problem.n:
         M, load, lo, hi = M[kept][:, kept], load[kept], lo[kept], hi[kept]
     d = congruence(M)
-    S, c = _congruent(M, d), load * d
+    S, c = congruent(M, d), load * d
     size = float(abs(S).max()) if kept.shape[0] and (not problem.sparse or S.nnz) else 0.0
     S = S / size if size > 0.0 else S
     unit = float(np.abs(c).max(initial=0.0))
@@ -145,16 +145,6 @@ def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
     if is_symmetric(S):
         return QuadraticProgram(0.5 * (S + S.T), c, low, high, None, none, none, kept, center, scale)
     return _monotone(S, c, low, high, kept, center, scale)
-
-
-def _congruent(M: Any, d: Vector) -> Any:
-    """Return diag(d) M diag(d)."""
-    if isinstance(M, np.ndarray):
-        return M * d * d[:, None]
-    from scipy import sparse
-
-    scale = sparse.diags_array(d)
-    return sparse.csc_matrix(scale @ M @ scale)
 
 
 def _monotone(

@@ -32,30 +32,6 @@ def take_column(T: Floats, c: int, column: Floats) -> None:
 
 
 @kernel(inner=True)
-def add_multiples(T: Floats, column: Floats, pivot_row: Floats, width: int) -> None:
-    """Add ``column[i]`` times ``pivot_row[:width]`` to each row i of T."""
-    n = column.shape[0]
-    i = 0
-    # Two rows at a time share the loads of the pivot row.
-    while i + 2 <= n:
-        first = column[i]
-        second = column[i + 1]
-        if first != 0.0 or second != 0.0:
-            upper = T[i, :width]
-            lower = T[i + 1, :width]
-            for j in range(width):
-                p = pivot_row[j]
-                upper[j] += first * p
-                lower[j] += second * p
-        i += 2
-    # The last row of an odd number.
-    if i < n and column[i] != 0.0:
-        last = T[i, :width]
-        for j in range(width):
-            last[j] += column[i] * pivot_row[j]
-
-
-@kernel(inner=True)
 def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Floats) -> None:
     """Exchange the basic variable of row ``r`` and the nonbasic variable of column ``c``, in place.
 
@@ -73,9 +49,13 @@ def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Fl
     x_r = -x[r] * inverse
     # Update the other rows and values.
     column[r] = 0.0
-    add_multiples(T, column, pivot_row, width)
     for i in range(n):
-        x[i] += column[i] * x_r
+        factor = column[i]
+        if factor != 0.0:
+            target = T[i]
+            for j in range(width):
+                target[j] += factor * pivot_row[j]
+        x[i] += factor * x_r
     # The row of the entering variable.
     for j in range(width):
         source[j] = pivot_row[j]

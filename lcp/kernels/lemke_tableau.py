@@ -194,12 +194,7 @@ def update_all(t: Tableau, r: int, entering: int) -> None:
     for c in range(columns):
         y = T[c]
         v = y[r] * factor
-        j = 0
-        while j + 16 <= width:
-            add_eight(view_1d(y, j, 8), v, view_1d(e, j, 8))
-            add_eight(view_1d(y, j + 8, 8), v, view_1d(e, j + 8, 8))
-            j += 16
-        if j < width:
+        for j in range(0, width, 8):
             add_eight(view_1d(y, j, 8), v, view_1d(e, j, 8))
         y[r] = v
     # The column of the variable that left.

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.lemke_exchanges import (
-    BLOCK_FLOATS,
     TABLE,
     Exchanges,
     advance,
@@ -22,7 +21,6 @@ from lcp.kernels.lemke_exchanges import (
     in_eights,
     padded,
     pending_limit,
-    strips,
 )
 
 ORIGINAL, STORED, LEFT_BEHIND = range(3)
@@ -67,8 +65,7 @@ def tableau_floats(n: int) -> int:
     """Return the number of floats of the tableau."""
     width = padded(n)
     exchanges = pending_limit(n)
-    vectors = exchanges // 8 * strips(n) * BLOCK_FLOATS
-    return (n + 1) * width + n * n + vectors + TABLE * exchanges + 4 * width + 4 * n + 8
+    return (n + 1 + exchanges) * width + n * n + TABLE * exchanges + 4 * width + 4 * n + 8
 
 
 @kernel(inline=True)
@@ -88,7 +85,7 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     b = a + 4 * n
     c = b + 8
     d = c + TABLE * exchanges
-    e = d + exchanges // 8 * strips(n) * BLOCK_FLOATS
+    e = d + exchanges * width
     f = e + (n + 1) * width
     # Starts of the integer parts.
     i = 2 * n + 1
@@ -98,7 +95,9 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     p = m + COUNTS
     return Tableau(
         view_2d(wf, e, n + 1, width),
-        Exchanges(view_1d(wf, d, e - d), view_1d(wf, c, d - c), view_1d(wi, k, m - k), view_1d(wf, b, c - b), n),
+        Exchanges(
+            view_2d(wf, d, exchanges, width), view_1d(wf, c, d - c), view_1d(wi, k, m - k), view_1d(wf, b, c - b), n
+        ),
         view_1d(wf, 0, width),
         view_1d(wf, width, width),
         view_1d(wf, 2 * width, width),

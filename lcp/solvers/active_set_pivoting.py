@@ -77,7 +77,11 @@ class ActiveSetPivoting(NewtonMethod):
         box = progress.box
         states = np.where(start > 0.0, BETWEEN, LOWER).astype(np.int8)
         if not box.symmetric:
-            return exchange_wrong_signs(progress, states, patience=_BACKUPS, slack=self.zero_tolerance)
+            claim = exchange_wrong_signs(progress, states, patience=_BACKUPS, slack=self.zero_tolerance)
+            if claim.status is not Status.SINGULAR_BASIS:
+                return claim
+            # One exchange at a time from zero meets fewer singular blocks.
+            return exchange_wrong_signs(progress, np.full_like(states, LOWER), patience=0, slack=self.zero_tolerance)
         x, fewest, left = np.zeros(box.n), box.n + 1, _BACKUPS
         while left > 0 and not progress.exhausted:
             point = basic_point(box, states)

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.kernels.double_double import ROUNDING, SPLITTER
 from lcp.status import Status
 
+# As in `lcp.kernels.double_double`, which would import the compiler: 2^27 + 1, and a bound on the error of an operation.
+SPLITTER, ROUNDING = 134217729.0, 2.0**-102
 # Uncertainties that a nonzero entry must exceed.
 CERTAIN = 32.0
 # If the error of a pivot exceeds this fraction of it, the dictionary is formed again.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.status import Status
 
-# As in `lcp.kernels.double_double`, which would import the compiler: 2^27 + 1, and a bound on the error of an operation.
+# 2^27 + 1, and a bound on the error of one operation, as in `lcp.kernels.double_double`.
 SPLITTER, ROUNDING = 134217729.0, 2.0**-102
 # Uncertainties that a nonzero entry must exceed.
 CERTAIN = 32.0

@@ -41,10 +41,10 @@ def status_of(claimed: Status, residual: ResidualsLike, tolerance: float) -> Sta
 
 
 def verified_status(
-    problem: Judged, solver: Any, claim: Claim, tolerance: float
+    problem: Judged, claim: Claim, tolerance: float
 ) -> tuple[Status, Residuals, NDArray[np.float64], NDArray[np.float64]]:
     """Return status, residuals, z and w of a claim, from the data of ``problem`` only."""
-    z = _checked(solver, "z", claim.z, claim_size(problem))
+    z = _owned(claim.z)
     residual, w = measure(problem, z)
     return _require_evidence(problem, status_of(claim.status, residual, tolerance), claim.evidence), residual, z, w
 
@@ -76,7 +76,7 @@ def result_from_claim(
     problem: Judged, solver: Any, claim: Claim, tolerance: float, clock: float
 ) -> Result | MLCPResult:
     """Return the result of a claim; ``clock`` is the start time of the solve."""
-    status, residual, z, w = verified_status(problem, solver, claim, tolerance)
+    status, residual, z, w = verified_status(problem, claim, tolerance)
     z.flags.writeable = False
     w.flags.writeable = False
     if isinstance(problem, MLCP):
@@ -136,7 +136,7 @@ def horizontal_result(mixed: MLCPResult, clock: float) -> Result:
 
 def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> MCPResult:
     """Return the result of a claim on a nonlinear problem; ``clock`` is the start time of the solve."""
-    z = _checked(solver, "z", claim.z, problem.n)
+    z = _owned(claim.z)
     w, residual = np.zeros(0), NOT_FINITE
     try:
         if np.isfinite(z).all():
@@ -154,7 +154,7 @@ def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, 
 
 def friction_attempt(problem: FrictionProblem, solver: Any, claim: FrictionClaim, tolerance: float) -> FrictionAttempt:
     """Return the attempt of a claim on a friction problem, with the status from its residuals."""
-    residual, _ = measure_friction(problem, _checked(solver, "r", claim.r, problem.m))
+    residual, _ = measure_friction(problem, _owned(claim.r))
     status = status_of(claim.status, residual, tolerance)
     return FrictionAttempt(solver, status, claim.iterations, residual, claim.detail, _false(claim, status))
 
@@ -168,7 +168,7 @@ def friction_result(
     clock: float,
 ) -> FrictionResult:
     """Return the result of a claim on ``problem`` (a global one reduced); ``clock`` is the start time of the solve."""
-    r = _checked(solver, "r", claim.r, problem.m)
+    r = _owned(claim.r)
     v = lam = None
     if reduction is None:
         residual, u = measure_friction(problem, r)
@@ -189,12 +189,9 @@ def friction_result(
     return FrictionResult(r=r, u=u, v=v, lam=lam if lam is not None and lam.size else None, **account)
 
 
-def _checked(solver: Any, name: str, value: ArrayLike, size: int) -> Vector:
-    """Return the vector of a claim, with the right length, owned by the result."""
-    vector = np.array(value, dtype=np.float64, order="C")
-    if vector.shape != (size,):
-        raise ProblemError(f"{type(solver).__name__} returned {name} of shape {vector.shape}, expected ({size},)")
-    return vector
+def _owned(value: ArrayLike) -> Vector:
+    """Return a copy of the vector of a claim, for a result."""
+    return np.array(value, dtype=np.float64, order="C")
 
 
 def _account(

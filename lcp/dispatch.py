@@ -175,17 +175,15 @@ def _refined(problem: MLCP, claim: Claim, tolerance: float) -> Claim:
 
 def call_solver(problem: Problem | MCP, solver: Any, request: SolveRequest) -> Claim:
     """Return the solver's claim on a problem of a kind that the solver supports."""
-    claim: Claim = _returned(problem, solver, request, Claim)
     size = problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n
-    z = _vector(solver, "z", claim.z, size)
-    return claim if z is claim.z else replace(claim, z=z)
+    claim: Claim = _returned(problem, solver, request, Claim, "z", size)
+    return claim
 
 
 def call_friction_solver(problem: FrictionProblem, solver: Any, request: SolveRequest) -> FrictionClaim:
     """Return the friction solver's claim on a friction problem."""
-    claim: FrictionClaim = _returned(problem, solver, request, FrictionClaim)
-    r = _vector(solver, "r", claim.r, problem.m)
-    return claim if r is claim.r else replace(claim, r=r)
+    claim: FrictionClaim = _returned(problem, solver, request, FrictionClaim, "r", problem.m)
+    return claim
 
 
 class RecordingSolver:
@@ -204,12 +202,12 @@ class RecordingSolver:
 
     def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: bool) -> Any:
         """Call the solver and store its claim."""
-        kind = FrictionClaim if isinstance(problem, FrictionProblem) else Claim
-        self.claim = _returned(problem, self._solver, SolveRequest(z0, tolerance, trace), kind)
+        call: Any = call_friction_solver if isinstance(problem, FrictionProblem) else call_solver
+        self.claim = call(problem, self._solver, SolveRequest(z0, tolerance, trace))
         return self.claim
 
 
-def _returned(problem: Any, solver: Any, request: SolveRequest, kind: type[Any]) -> Any:
+def _returned(problem: Any, solver: Any, request: SolveRequest, kind: type[Any], entry: str, size: int) -> Any:
     z0, tolerance, trace = request
     try:
         claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
@@ -219,7 +217,9 @@ def _returned(problem: Any, solver: Any, request: SolveRequest, kind: type[Any])
     if not isinstance(claim, kind):
         name = type(solver).__name__
         raise ProblemError(f"{name}.solve returned a {type(claim).__name__}, not an lcp.{kind.__name__}")
-    return claim
+    value = getattr(claim, entry)
+    vector = _vector(solver, entry, value, size)
+    return claim if vector is value else replace(claim, **{entry: vector})
 
 
 def _check_signature(problem: Any, solver: Any, kind: type[Any]) -> None:

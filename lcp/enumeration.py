@@ -198,7 +198,7 @@ class BasisSearch:
         from lcp.kernels.bases import CANDIDATE, scan_bases
 
         size, chunk = self._k.shape[0], min(_CHUNK, end - first)
-        A, work, index = np.empty((size, size)), np.empty(4 * size), np.empty(4 * size, dtype=np.int64)
+        A, work, index = np.empty((size, size + 1)), np.empty(2 * size), np.empty(2 * size, dtype=np.int64)
         codes, kinds = np.empty(chunk, dtype=np.int64), np.empty(chunk, dtype=np.int64)
         for start in range(first, end, chunk):
             stop = min(start + chunk, end)

@@ -13,7 +13,7 @@ pivoting) and 4.9 (lexicographic degeneracy resolution).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -159,7 +159,6 @@ def parametric(
         walk = _PathFollower(problem, change, float(to), follow_turns, max_pivots)
         status, detail, evidence = walk.run(tolerance)
     t, z = float(to) * np.array(walk.t), np.array(walk.z).reshape((-1, k.shape[0]))
-    bases, turns = walk.bases, walk.turning_points
     errors = _errors(problem, change, t, z)
     if errors.size and not errors.max() <= tolerance and status is Status.SOLVED:
         worst = int(np.argmax(errors))
@@ -167,17 +166,20 @@ def parametric(
             Status.STALLED,
             f"breakpoint {worst} at t = {t[worst]:.6g} has backward error {errors[worst]:.1e}",
         )
-    if status is not Status.SOLVED:
-        # Bases of triangular matrices can be too ill-conditioned for a factorisation, and need none.
-        with np.errstate(all="ignore"):
-            path = substitution_path(stacked(problem)[0], k, change, k.shape[0] - problem.n, float(to), max_pivots)
-        if path is not None and (found := _errors(problem, change, path.t, path.z)).max() <= tolerance:
-            status, detail, evidence, turns = Status.SOLVED, "by substitution", None, []
-            (t, z, bases), errors = path, found
     for array in (t, z, errors):
         array.flags.writeable = False
     return ParametricPath(
-        status, detail, t, z, tuple(bases), tuple(turns), errors, walk.pivots, evidence, problem, change
+        status,
+        detail,
+        t,
+        z,
+        tuple(walk.bases),
+        tuple(walk.turning_points),
+        errors,
+        walk.pivots,
+        evidence,
+        problem,
+        change,
     )
 
 
@@ -353,72 +355,3 @@ def _least(values: Vector, divisors: Vector, rows: NDArray[np.intp], error: floa
     best = int(np.argmin(ratios))
     kept: NDArray[np.intp] = rows[ratios - errors <= ratios[best] + errors[best]]
     return kept
-
-
-class SubstitutionPath(NamedTuple):
-    """Breakpoints (k,), the solutions there (k, size), and the positive pairs of each segment."""
-
-    t: Vector
-    z: NDArray[np.float64]
-    bases: list[tuple[int, ...]]
-
-
-def substitution_path(
-    K: NDArray[np.float64], k: Vector, change: Vector, m: int, to: float, most: int
-) -> SubstitutionPath | None:
-    """Return the path from t = 0 to ``to``; None if K is not a triangular P-matrix, or beyond ``most`` points.
-
-    In a permuted triangular problem each unknown depends only on earlier ones. If all diagonal entries of pairs are
-    positive, M is a P-matrix and z_i(t) = max(0, -load_i(t) / m_ii), with load_i piecewise linear if z_1 ... z_{i-1}
-    are: breakpoints are at its changes of sign. No basis is factored; their condition grows exponentially with n (R. W.
-    Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem, 1992, section 3.11).
-    """
-    order = _chain(K)
-    pair = None if order is None else order >= m
-    if order is None or pair is None or not np.where(pair, np.diag(K)[order] > 0.0, np.diag(K)[order] != 0.0).all():
-        return None
-    L, k, change = K[np.ix_(order, order)], k[order], change[order]
-    t = np.array([0.0, to])
-    z = np.zeros((order.shape[0], 2))
-    for i in range(order.shape[0]):
-        x = -(k[i] + t * change[i] + L[i, :i] @ z[:i]) / L[i, i]
-        before, after = x[:-1], x[1:]
-        turns = np.flatnonzero(np.sign(before) * np.sign(after) < 0.0) if pair[i] else np.zeros(0, dtype=np.intp)
-        if turns.size:
-            new = t[turns] + (t[turns + 1] - t[turns]) * (before[turns] / (before[turns] - after[turns]))
-            t = np.insert(t, turns + 1, new)
-            if t.shape[0] > most:
-                return None
-            z = np.zeros((order.shape[0], t.shape[0]))
-            _substitute(L, k, change, pair, t, z, i + 1)
-        else:
-            z[i] = np.maximum(x, 0.0) if pair[i] else x
-    between = np.zeros((order.shape[0], t.shape[0] - 1))
-    _substitute(L, k, change, pair, 0.5 * (t[:-1] + t[1:]), between, order.shape[0])
-    place = np.argsort(order)
-    positive = between[place][m:] > 0.0
-    return SubstitutionPath(t, z[place].T.copy(), [tuple(np.flatnonzero(one).tolist()) for one in positive.T])
-
-
-def _chain(K: NDArray[np.float64]) -> NDArray[np.intp] | None:
-    """Return an order in which each unknown depends only on earlier ones; None if there is none."""
-    from scipy import sparse
-    from scipy.sparse.csgraph import connected_components
-
-    count, labels = connected_components(sparse.csr_array(K != 0.0), directed=True, connection="strong")
-    return np.argsort(labels) if count == K.shape[0] else None
-
-
-def _substitute(
-    L: NDArray[np.float64],
-    k: Vector,
-    change: Vector,
-    pair: NDArray[np.bool_],
-    t: Vector,
-    z: NDArray[np.float64],
-    count: int,
-) -> None:
-    """Return the first ``count`` unknowns at every t."""
-    for i in range(count):
-        x = -(k[i] + t * change[i] + L[i, :i] @ z[:i]) / L[i, i]
-        z[i] = np.maximum(x, 0.0) if pair[i] else x

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from friction import all_solutions, random_problem, rigid_pile, violation
+from friction_catalog import FrictionEntry, block_on_plane, entries
 from scipy import sparse
 
 import lcp
-from lcp.friction.catalog import FrictionEntry, block_on_plane, entries
 
 ENTRIES = entries()
 PROXIMAL = lcp.SemismoothNewton(alpha=1.0, max_iterations=5_000)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lcp
-from lcp.solvers.first_order import boxed_rows
-from lcp.solvers.gauss_seidel import NonsmoothNonlinearCG, ProjectedGaussSeidel, _Directions
+from lcp.solvers.gauss_seidel import NonsmoothNonlinearCG, ProjectedGaussSeidel
 
 Vector = NDArray[np.float64]
 
@@ -60,23 +59,6 @@ def test_it_needs_fewer_sweeps_than_gauss_seidel() -> None:
         result = lcp.solve(problem, NonsmoothNonlinearCG())
         result.raise_for_status()
         assert 2 * result.iterations < plain.iterations / 3
-
-
-def test_no_phase_raises_the_objective() -> None:
-    """At the plain sweeps that begin the phases it decreases, for any directions in between."""
-    for make in (semidefinite, duplicated):
-        for seed in range(10):
-            problem = make(seed)
-            z = np.zeros(problem.n)
-            method = _Directions(boxed_rows(problem), z, 1.0, False)
-            values = []
-            for _ in range(400):
-                begins = method.done >= method.phase_end
-                method.advance(z, 1)
-                if begins:
-                    values.append(0.5 * z @ problem.M @ z + problem.q @ z)
-            assert len(values) == 7  # iterations 0, 32, 64, 96, 144, 216 and 324
-            assert (np.diff(values) <= 1e-11 * max(np.abs(values))).all()
 
 
 def test_plain_sweeps_take_over_where_directions_lead_nowhere() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import lcp
 from lcp.conformance.checking import CLASSES
 from lcp.method import Traits
-from lcp.parametric import _PathFollower, substitution_path
+from lcp.parametric import _PathFollower
 
 
 def obeys(path: lcp.ParametricPath, count: int = 30) -> None:
@@ -205,45 +205,6 @@ def test_ill_formed_arguments_raise(arguments: Any, text: str) -> None:
     """Each named."""
     with pytest.raises(lcp.ProblemError, match=text):
         lcp.parametric(*arguments)
-
-
-@pytest.mark.parametrize("free", [0, 10])
-@pytest.mark.parametrize("seed", range(6))
-def test_permuted_triangular_p_matrices_are_followed(seed: int, free: int) -> None:
-    """n = 80, bases far too ill-conditioned to factor: between verified breakpoints the solution is the default's."""
-    rng, n = np.random.default_rng(seed), 80
-    K = np.triu(np.where(rng.random((n, n)) < 0.5, rng.integers(-8, 9, (n, n)), 0), 1) + np.diag(rng.uniform(0.5, 2, n))
-    order = rng.permutation(n)
-    K, k, direction = K[np.ix_(order, order)], rng.integers(-9, 10, n).astype(float), rng.standard_normal(n)
-    problem: lcp.LCP | lcp.MLCP = lcp.LCP(K, k)
-    if free:
-        blocks = (K[np.ix_(a, b)] for a in np.split(np.arange(n), [free]) for b in np.split(np.arange(n), [free]))
-        problem = lcp.MLCP(*blocks, k[:free], k[free:])
-    path = lcp.parametric(problem, direction, 1.0)
-    assert path.solved
-    assert path.t[0] == 0.0
-    assert path.t[-1] == 1.0
-    assert path.backward_errors.max() <= 1e-9
-    for z, t in ((path.z[0], 0.0), (path.z[-1], 1.0)):
-        there = lcp.solve(path.problem(t))
-        expected = there.z if isinstance(there, lcp.Result) else np.concatenate([there.u, there.y])
-        np.testing.assert_allclose(z, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(20))
-def test_substitution_and_pivoting_follow_one_path(seed: int) -> None:
-    """Small triangular problems: the breakpoints and bases that pivoting finds."""
-    rng, n = np.random.default_rng(seed), 6
-    M = np.tril(rng.integers(-2, 3, (n, n)), -1) + np.diag(rng.uniform(0.5, 2.0, n))
-    q, direction = rng.uniform(-3.0, 3.0, n), rng.uniform(-3.0, 3.0, n)
-    path = lcp.parametric(lcp.LCP(M, q), direction, -2.0)
-    other = substitution_path(M, q, direction, 0, -2.0, 1000)
-    assert path.solved
-    assert other is not None
-    np.testing.assert_allclose(other.t, path.t, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(other.z, path.z, atol=1e-9)
-    assert tuple(other.bases) == path.bases
 
 
 @pytest.mark.nojit

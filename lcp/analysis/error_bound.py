@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.analysis.box_form import BoxForm, to_box_form, to_vector
 from lcp.analysis.proven_bounds import (
     EPS,
     TINY,
@@ -43,10 +42,12 @@ from lcp.analysis.proven_bounds import (
     upper_norm,
     upper_product,
 )
+from lcp.analysis.sensitivity import BoxForm, to_box_form, to_vector
 from lcp.arrays import Vector
 from lcp.interruptible import interruptible
 from lcp.matrix_classes.definite import congruence
 from lcp.matrix_classes.p_matrix import is_p_matrix
+from lcp.matrix_classes.verdict import bits
 from lcp.residuals import Problem
 from lcp.result import MLCPResult, Result
 from lcp.scaling import scales
@@ -54,7 +55,6 @@ from lcp.scaling import scales
 _NONE = "none available"
 #: Largest dense matrix whose eigenvalues or blocks are computed.
 _DENSE = 3000
-_CHUNK = 2048
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,25 +268,17 @@ def _by_eigenvalue(M: Vector, size: Vector) -> Vector | None:
 
 def _by_blocks(M: Vector, pair: _Pair) -> Vector | None:
     """Return the largest |M_aa^-1 d_a| over all blocks."""
-    from lcp.kernels.principal_blocks import worst_images
-
-    row, column = scales(M)
-    scaled = row[:, None] * M * column
-    if not ((np.abs(scaled) > 2.0**-900) | (M == 0.0)).all():
-        row, column, scaled = np.ones_like(row), np.ones_like(column), M
     n = M.shape[0]
     middle = 0.5 * pair.low + 0.5 * pair.high
     radius = round_up(np.maximum(pair.high - middle, middle - pair.low) + EPS * np.abs(middle)) + TINY
-    A, X = np.empty((n, n)), np.empty((n, n))
-    index, work = np.zeros(2 * n, dtype=np.int64), np.empty(5 * n)
     worst = np.zeros(n)
-    scaled = np.ascontiguousarray(scaled)
-    for start in range(1, 1 << n, _CHUNK):
-        stop = min(start + _CHUNK, 1 << n)
-        if not worst_images(scaled, row * middle, round_up(row * radius), start, stop, A, X, index, work, worst):
+    for code in range(1, 1 << n):
+        active = list(bits(code))
+        image = _inverse_image(M[np.ix_(active, active)], middle[active], radius[active])
+        if image is None:
             return None
-    images: Vector = round_up(worst * column)
-    return images
+        worst[active] = np.maximum(worst[active], image)
+    return worst
 
 
 def _with_certain_states(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
@@ -298,12 +290,7 @@ def _with_certain_states(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) 
     if form.sparse:
         return None
     given = form.lo == form.hi
-    least, most = round_down(pair.u - radius), round_up(pair.u + radius)
-    reach = upper_product(np.abs(form.M), radius)
-    w_least, w_most = (
-        round_down(round_down(pair.w - pair.error) - reach),
-        round_up(round_up(pair.w + pair.error) + reach),
-    )
+    least, most, w_least, w_most = _ranges(form, pair, radius)
     between = (least > form.lo) & (most < form.hi)
     at_low = (w_least > 0.0) | given
     at_high = (w_most < 0.0) & ~given
@@ -317,15 +304,26 @@ def _with_certain_states(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) 
 
 
 def _bounds_between(M: Vector, pair: _Pair) -> Vector | None:
-    """Return bounds (n,) of |M_aa^-1 w_a| for the unknowns between their bounds, zero for the others; None if unproven.
-
-    The method is `inverse_image`, here with matrix products.
-    """
+    """Return bounds (n,) of |M_aa^-1 w_a| for the unknowns between their bounds, zero for the others, or None."""
     active = np.flatnonzero(pair.between)
     out = np.zeros(pair.u.shape[0])
-    if active.size == 0:
-        return out
-    block = M[np.ix_(active, active)]
+    image = _inverse_image(M[np.ix_(active, active)], pair.w[active], pair.error[active])
+    if image is None:
+        return None
+    out[active] = image
+    return out
+
+
+def _inverse_image(block: Vector, value: Vector, spread: Vector) -> Vector | None:
+    """Return bounds (k,) of |block^-1 e| over all |e - value| <= spread, or None if none was proven.
+
+    With X an approximate inverse and E = I - X block, |E| <= c < 1 in the row-sum norm, any x~ has x - x~ =
+    X (e - block x~) + E (x - x~), and so |x - x~|_max <= |X (e - block x~)|_max / (1 - c). S. M. Rump, Verification
+    methods, Acta Numerica 19 (2010).
+    """
+    k = block.shape[0]
+    if k == 0:
+        return np.zeros(0)
     row, column = scales(np.ascontiguousarray(block))
     scaled = row[:, None] * block * column
     if not ((np.abs(scaled) > 2.0**-900) | (block == 0.0)).all():
@@ -334,21 +332,28 @@ def _bounds_between(M: Vector, pair: _Pair) -> Vector | None:
         X = np.linalg.inv(scaled)
     except np.linalg.LinAlgError:
         return None
-    k = active.size
-    value, error = product(X, scaled)
-    off = round_up((np.abs(np.eye(k) - value) + error).sum(axis=1) * (1.0 + (k + 4) * EPS))
+    image, error = product(X, scaled)
+    off = round_up((np.abs(np.eye(k) - image) + error).sum(axis=1) * (1.0 + (k + 4) * EPS))
     c = float(off.max())
     if not c < 0.5:
         return None
-    right, spread = row * pair.w[active], round_up(row * pair.error[active])
+    right = row * value
     y = X @ right
     image, rounding = product(scaled, y)
-    gap = round_up(round_up(np.abs(right - image) * (1.0 + EPS) + rounding) + spread) + TINY
+    gap = round_up(round_up(np.abs(right - image) * (1.0 + EPS) + rounding) + round_up(row * spread)) + TINY
     first = upper_product(np.abs(X), gap)
     largest = float(round_up(round_up(first.max() / round_down(1.0 - c)) * (1.0 + EPS)))
-    inner = round_up(round_up(np.abs(y) + first) + round_up(off * largest))
-    out[active] = round_up(column * inner)
-    return out if np.isfinite(out).all() else None
+    bounds: Vector = round_up(column * round_up(round_up(np.abs(y) + first) + round_up(off * largest)))
+    return bounds if np.isfinite(bounds).all() else None
+
+
+def _ranges(form: BoxForm, pair: _Pair, radius: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+    """Return the least and largest z, and the least and largest w, within a radius about u."""
+    reach = upper_product(np.abs(form.M), radius)
+    w_least, w_most = round_down(pair.w - pair.error), round_up(pair.w + pair.error)
+    return (
+        round_down(pair.u - radius), round_up(pair.u + radius), round_down(w_least - reach), round_up(w_most + reach)
+    )  # fmt: skip
 
 
 def _existence(form: BoxForm, pair: _Pair) -> Vector | None:
@@ -358,11 +363,10 @@ def _existence(form: BoxForm, pair: _Pair) -> Vector | None:
     radius = _bounds_between(form.M, pair)
     if radius is None:
         return None
-    reach = upper_product(np.abs(form.M), radius)
-    least, most = round_down(pair.u - radius), round_up(pair.u + radius)
+    least, most, w_least, w_most = _ranges(form, pair, radius)
     given = form.lo == form.hi
     inside = (least >= form.lo) & (most <= form.hi)
-    low_sign = (pair.u == form.lo) & (round_down(round_down(pair.w - pair.error) - reach) >= 0.0)
-    high_sign = (pair.u == form.hi) & (round_up(round_up(pair.w + pair.error) + reach) <= 0.0)
+    low_sign = (pair.u == form.lo) & (w_least >= 0.0)
+    high_sign = (pair.u == form.hi) & (w_most <= 0.0)
     outside = ~pair.between & (low_sign | high_sign | given)
     return radius if ((pair.between & inside) | outside).all() else None

@@ -19,9 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.analysis.box_form import BoxForm, to_box_form, to_vector
 from lcp.arrays import Vector, checked_vector, row_abs_max, shaped_matrix
+from lcp.conversions import check_kind
 from lcp.interruptible import interruptible
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result
 from lcp.scaling import scales
@@ -30,6 +31,49 @@ from lcp.status import ProblemError, Status
 _CHOICES = ("strict", "weak")
 #: Reciprocal condition number, equilibrated, under which an active block counts as singular.
 MIN_RCOND = 1e-14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxForm:
+    """lo <= x <= hi with w = M x + q: w >= 0 at lo, w <= 0 at hi, w = 0 between. M is dense, or CSR if it was given so.
+
+    An `MLCP` has x = (u, y) and M = [[A, X1], [X2, X3]]; its free unknowns have no bounds.
+    """
+
+    M: Any
+    q: Vector
+    lo: Vector
+    hi: Vector
+
+    @property
+    def sparse(self) -> bool:
+        """True if M is stored sparse."""
+        return not isinstance(self.M, np.ndarray)
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return int(self.q.shape[0])
+
+
+def to_box_form(problem: Problem) -> BoxForm:
+    """Return the box form of a problem; arrays are shared."""
+    check_kind(problem)
+    M, q = (problem._K, problem._k) if isinstance(problem, MLCP) else (problem._M, problem._q)
+    return BoxForm(M, q, *bounds_of(problem))
+
+
+def to_vector(problem: Problem, z: ArrayLike | Result | MLCPResult) -> Vector:
+    """Return the unknowns as one vector: z, or (u, y) of an `MLCP`; from a result or a vector."""
+    if isinstance(z, Result):
+        z = z.z
+    elif isinstance(z, MLCPResult):
+        z = np.concatenate([z.u, z.y])
+    if isinstance(problem, MLCP):
+        return checked_vector("(u, y)", z, problem.n_free + problem.n)
+    if not isinstance(problem, LCP | BoxLCP):
+        raise ProblemError(f"problem must be an LCP, MLCP or BoxLCP, got {type(problem).__name__}")
+    return checked_vector("z", z, problem.n)
 
 
 class _Factor(Protocol):

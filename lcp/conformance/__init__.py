@@ -8,7 +8,6 @@ True
 
 from __future__ import annotations
 
-from lcp.conformance.checking import check
-from lcp.conformance.report import Check, ConformanceError, ConformanceReport
+from lcp.conformance.checking import Check, ConformanceError, ConformanceReport, check
 
 __all__ = ["Check", "ConformanceError", "ConformanceReport", "check"]

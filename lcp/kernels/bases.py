@@ -13,11 +13,10 @@ SINGULAR: Final = 2
 
 
 @kernel(inner=True)
-def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float) -> int:
-    """Factor the leading p x p block by LU with complete pivoting, in place; return the numerical rank."""
+def eliminate(A: Floats, p: int, columns: Ints, tolerance: float) -> int:
+    """Eliminate the leading p x p block with complete pivoting, and column p with it; return the numerical rank."""
     # No permutation yet.
     for i in range(p):
-        rows[i] = i
         columns[i] = i
     # Eliminate column by column.
     first = 0.0
@@ -38,9 +37,8 @@ def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float
             return c
         # Bring it to the diagonal.
         if at_row != c:
-            for j in range(p):
+            for j in range(p + 1):
                 A[c, j], A[at_row, j] = A[at_row, j], A[c, j]
-            rows[c], rows[at_row] = rows[at_row], rows[c]
         if at_column != c:
             for i in range(p):
                 A[i, c], A[i, at_column] = A[i, at_column], A[i, c]
@@ -48,10 +46,9 @@ def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float
         inverse = 1.0 / A[c, c]
         # Eliminate.
         for i in range(c + 1, p):
-            A[i, c] *= inverse
-            factor = A[i, c]
+            factor = A[i, c] * inverse
             if factor != 0.0:
-                for j in range(c + 1, p):
+                for j in range(c + 1, p + 1):
                     A[i, j] -= factor * A[c, j]
     return p
 
@@ -75,16 +72,14 @@ def scan_bases(
 
     The first m unknowns are free and in every basis. Returns the number of stored codes: `CANDIDATE` if the basis is
     regular and its z and w have the right signs to ``sign_tolerance`` of their terms, `SINGULAR` if it is singular and
-    its equations have a solution. ``A`` is size x size scratch, ``work`` and ``index`` have length 4 size.
+    its equations have a solution. ``A`` is (size, size + 1) scratch, ``work`` and ``index`` have length 2 size.
     """
     # Views of the workspaces.
     size = k.shape[0]
     active = index[:size]
-    rows = index[size : 2 * size]
-    columns = index[2 * size : 3 * size]
-    b = work[:size]
-    x = work[size : 2 * size]
-    z = work[2 * size : 3 * size]
+    columns = index[size:]
+    x = work[:size]
+    z = work[size:]
     kept = 0
     for code in range(start, stop):
         # The basis, and its block.
@@ -95,23 +90,19 @@ def scan_bases(
             if (code >> i) & 1:
                 active[p] = m + i
                 p += 1
-        b_size = 0.0
+        grown = 0.0
         for i in range(p):
             for j in range(p):
                 A[i, j] = K[active[i], active[j]]
-            b_size = max(b_size, abs(k[active[i]]))
-        rank = full_pivot_lu(A, p, rows, columns, rank_tolerance)
-        # Forward substitution; the remainder below the rank must vanish if the equations have a solution.
+            A[i, p] = -k[active[i]]
+            grown = max(grown, abs(A[i, p]))
+        rank = eliminate(A, p, columns, rank_tolerance)
+        # The remainder below the rank must vanish if the equations have a solution.
         consistent = True
-        grown = b_size
-        for i in range(p):
-            total = -k[active[rows[i]]]
-            for j in range(min(i, rank)):
-                total -= A[i, j] * b[j]
-            b[i] = total
-            if i < rank:
-                grown = max(grown, abs(total))
-            elif abs(total) > 1e-8 * grown:
+        for i in range(rank):
+            grown = max(grown, abs(A[i, p]))
+        for i in range(rank, p):
+            if abs(A[i, p]) > 1e-8 * grown:
                 consistent = False
         if not consistent:
             continue
@@ -122,7 +113,7 @@ def scan_bases(
             continue
         # Back substitution.
         for i in range(p - 1, -1, -1):
-            total = b[i]
+            total = A[i, p]
             for j in range(i + 1, p):
                 total -= A[i, j] * x[j]
             x[i] = total / A[i, i]

@@ -20,7 +20,6 @@ import numpy as np
 
 from lcp.compiler.views import view_1d
 from lcp.kernels import ITERATION_LIMIT, PORTION, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED, Floats, Ints, kernel
-from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.equilibrate import balance, equilibrate, equilibrate_more, largest_of
 from lcp.kernels.final_basis import (
     STRICTNESS,
@@ -30,7 +29,6 @@ from lcp.kernels.final_basis import (
     forget_best,
     keep_best,
     meets,
-    passes,
     polish,
     take_best,
 )
@@ -47,7 +45,6 @@ from lcp.kernels.lemke_starts import (
 from lcp.kernels.lemke_tableau import (
     MOST_PENDING,
     PENDING,
-    WHOLE_KEPT,
     Tableau,
     entering_column,
     exchange,
@@ -173,12 +170,11 @@ def lemke_drive(
                 if z0[i] > 0.0:
                     active[k] = i
                     k += 1
-            regular = solve_active(M, q, t.row, t.column, active, k, t.A, t.perm, end.work, z)
-            if regular and passes(end, strict):
+            if accept(end, k, strict):
                 info[WARM] = WARM_BASIS
                 return SOLVED
             if k > 0:
-                r = warm_start(t, M, q, z0, wanted, k, regular)
+                r = warm_start(t, M, q, z0, wanted, k)
                 info[RESTART] = -1
                 info[ENTERING] = 2 * n
                 info[PATH_END] = min(limit, max(16, k))
@@ -204,11 +200,6 @@ def lemke_drive(
             verdict = ITERATION_LIMIT
         elif spent >= budget:
             return RUNNING
-        elif t.counts[WHOLE_KEPT] == 1:
-            made = follow(t, M, options, info, tied, budget - spent)
-            spent += made
-            if made > 0:
-                continue
         # The next pivot.
         if verdict == RUNNING:
             pending = t.counts[PENDING]
@@ -305,8 +296,6 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
     # The entering variable takes the row.
     x[r] = step
     size[r] = length
-    # The variable that left does not block any more: it is not a likely successor.
-    t.ratio[r] = np.inf
     # The complement of the leaving variable enters next.
     leaving = exchange(t, r, info[ENTERING])
     info[PIVOTS] += 1
@@ -316,27 +305,6 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
         info[ENTERING] = leaving - n
     else:
         info[ENTERING] = leaving + n
-
-
-@kernel(inner=True, long_loops=True)
-def follow(t: Tableau, M: Floats, options: Floats, info: Ints, tied: Ints, most: int) -> int:
-    """Make at most ``most`` pivots; return the number made.
-
-    It is smaller if the path has ended or has reached its limit, or if no row blocks, which may be a ray.
-    """
-    # Thresholds of this path.
-    threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
-    tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
-    # Pivots.
-    made = 0
-    while info[ENTERING] >= 0 and info[PIVOTS] < info[PATH_END] and made < most:
-        entering_column(t, M, info[ENTERING])
-        r = leaving_row(t, M, threshold, tie, tied)
-        if r < 0:
-            break
-        pivot(t, r, tie, info)
-        made += 1
-    return made
 
 
 @kernel(inner=True)

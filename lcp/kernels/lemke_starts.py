@@ -9,32 +9,22 @@ A restart changes thresholds, the length of the path and the covering vector.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.lemke_exchanges import BLOCK_FLOATS, STRIP, advance, capacity, strips
+from lcp.kernels.lemke_exchanges import advance
 from lcp.kernels.lemke_tableau import (
-    BASE_SIZE,
-    BASED,
     MOST_PENDING,
     PENDING,
-    STALE,
     STORED,
     Tableau,
     copy_column,
     exchange,
     first_tableau,
     store_all,
-    store_together,
-    through_base,
     update_tableau,
 )
 from lcp.kernels.reductions import dot
-
-# A path from a start is followed if at most one in this number of its basic unknowns has the wrong sign.
-WORTH: Final = 1
 
 
 @kernel(inner=True)
@@ -83,8 +73,6 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
             # Bring the column up to date.
             if t.counts[PENDING] >= t.counts[MOST_PENDING]:
                 update_tableau(t, M)
-            if t.counts[PENDING] - t.stamp[c] >= STALE:
-                store_wanted(t, M, wanted, c)
             copy_column(t, M, c, t.entry)
             advance(t.exchanges, t.entry, t.stamp[c], t.counts[PENDING])
             # The largest entry among rows whose variable must leave.
@@ -111,20 +99,6 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
 
 
 @kernel(inner=True)
-def store_wanted(t: Tableau, M: Floats, wanted: Ints, c: int) -> None:
-    """Apply the pending exchanges to column c and to later wanted columns that lack many of them, together.
-
-    A column is included if it lacks at least `STALE` exchanges, up to the capacity of ``t.slots``.
-    """
-    columns = 0
-    for j in range(c, t.nonbasis.shape[0]):
-        if wanted[t.nonbasis[j]] and t.counts[PENDING] - t.stamp[j] >= STALE and columns < t.slots.shape[0]:
-            t.slots[columns] = j
-            columns += 1
-    store_together(t, M, columns)
-
-
-@kernel(inner=True)
 def rebuild(t: Tableau, M: Floats, q: Floats, wanted: Ints) -> bool:
     """Form the dictionary of the present basis again, from the original data; ``wanted`` (2 n + 1,) is overwritten.
 
@@ -142,71 +116,20 @@ def rebuild(t: Tableau, M: Floats, q: Floats, wanted: Ints) -> bool:
 
 
 @kernel
-def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
-    """Form the dictionary with basic z ``active[:k]``, whose block is factored in A; columns are formed on request.
-
-    For a given basis this needs no exchange: the k columns of M, stored like exchanges, replace them.
-    """
-    # The first dictionary, and the variables of the basis.
-    n = q.shape[0]
-    count = strips(n)
-    U = t.exchanges.U
-    first_tableau(t, q)
-    for i in range(n):
-        t.member[i] = -1
-    for j in range(k):
-        i = t.active[j]
-        t.member[i] = j
-        t.basis[i] = n + i
-        t.nonbasis[i] = i
-        t.position[n + i] = -1
-        t.position[i] = i
-    # Columns of the basis replace exchanges.
-    blocks = (k + 7) // 8
-    for block in range(blocks):
-        for place in range(block * count * BLOCK_FLOATS, (block + 1) * count * BLOCK_FLOATS):
-            U[place] = 0.0
-        for i in range(n):
-            if t.member[i] >= 0:
-                continue
-            place = (block * count + i // STRIP) * BLOCK_FLOATS + i % STRIP
-            source = M[i]
-            for j in range(8 * block, min(8 * block + 8, k)):
-                a = t.active[j]
-                U[place] = source[a] * t.row[i] * t.column[a]
-                place += STRIP
-    # Basic values.
-    for j in range(k):
-        t.test[j] = -t.x[t.active[j]]
-        t.x[t.active[j]] = 0.0
-    through_base(t, k, t.x)
-    # All columns follow from the basis.
-    for c in range(n):
-        t.kind[c] = BASED
-        t.stamp[c] = 8 * blocks
-    t.counts[BASE_SIZE] = k
-    t.counts[PENDING] = 8 * blocks
-    t.counts[MOST_PENDING] = capacity(n)
-
-
-@kernel
-def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: int, regular: bool) -> int:
+def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: int) -> int:
     """Form the dictionary of the basis {z0 > 0}, its artificial column as ``entry``; return the row it enters in.
 
-    The k indices are in ``active``; ``regular``: their block is factored in A. Otherwise columns that depend on others
-    are left out. Returns -1 if a path is not worth following: no basic value is negative, or too many are.
+    Of its k columns the ones that depend on others are left out. Returns -1 if a path is not worth following: no basic
+    value is negative, or too many are.
     """
     # The dictionary of the basis.
     n = q.shape[0]
-    if regular:
-        base_tableau(t, M, q, k)
-    else:
-        for i in range(n):
-            wanted[i] = 0 if z0[i] > 0.0 else 1
-            wanted[n + i] = 1 - wanted[i]
-            t.cover[i] = 0.0
-        wanted[2 * n] = 0
-        form_basis(t, M, q, wanted, 1e-9)
+    for i in range(n):
+        wanted[i] = 0 if z0[i] > 0.0 else 1
+        wanted[n + i] = 1 - wanted[i]
+        t.cover[i] = 0.0
+    wanted[2 * n] = 0
+    form_basis(t, M, q, wanted, 1e-9)
     # Decide whether a path is worth following.
     x = t.x
     r = 0
@@ -216,7 +139,7 @@ def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: in
             r = i
         if x[i] < 0.0:
             negative += 1
-    if negative == 0 or WORTH * negative > max(2 * WORTH, k):
+    if negative == 0 or negative > max(2, k):
         return -1
     # The artificial column.
     for i in range(n):

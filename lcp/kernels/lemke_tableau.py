@@ -3,47 +3,28 @@
 A dictionary x_B = x + sum_c T_c y_c has one column per nonbasic variable: w_i is variable i, z_i is n + i, the
 artificial variable is 2 n. At first all w are basic, column c < n is the column of z_c, and column n is the covering
 vector. A column is unchanged (`ORIGINAL`), or stored in a row of ``T`` with the exchanges before ``stamp`` (`STORED`),
-or left by exchange ``stamp - 1`` (`LEFT_BEHIND`), or follows from a factored basis (`BASED`); later exchanges are
-pending (`lcp.kernels.lemke_exchanges`).
-
-With a basis {z_a, w_b} whose block M_aa is factored, a column or right-hand side y of the first dictionary becomes s =
--M_aa^-1 y_a in the rows of a and y_b + M_ba s in the others (principal pivot transform: Cottle, Pang and Stone 1992,
-section 2.3). The k columns of M_ba are stored like exchanges, eight to a block.
+or left by exchange ``stamp - 1`` (`LEFT_BEHIND`); later exchanges are pending (`lcp.kernels.lemke_exchanges`).
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.basis_solve import solve_factored
 from lcp.kernels.lemke_exchanges import (
-    BATCH,
-    BLOCK_FLOATS,
     TABLE,
     Exchanges,
-    add_block,
     advance,
-    advance_many,
     append,
-    capacity,
     column_left_behind,
     in_eights,
     padded,
     pending_limit,
-    strips,
 )
 
-ORIGINAL, STORED, LEFT_BEHIND, BASED = range(4)
+ORIGINAL, STORED, LEFT_BEHIND = range(3)
 
-# Pending exchanges from which on a column is updated together with its likely successors.
-STALE: Final = 24
-# Columns then updated together. On definite problems eight would be used as well; on degenerate ones four in ten of
-# eight are, six in ten of four.
-AHEAD: Final = 4
 # Rows up to which updating the whole tableau at every exchange, with the same bits, takes less time.
 SMALL: Final = 32
 # Exchanges between two updates of the whole tableau on a long path.
@@ -52,7 +33,7 @@ SHORT: Final = 64
 # Indices in ``counts``.
 # UPDATED: columns that the update in progress has finished.
 # WHOLE_KEPT: 1: every column is stored, and every exchange is applied to all of them immediately.
-PENDING, MOST_PENDING, BASE_SIZE, UPDATED, WHOLE_KEPT, COUNTS = range(6)
+PENDING, MOST_PENDING, UPDATED, WHOLE_KEPT, COUNTS = range(5)
 
 
 class Tableau(NamedTuple):
@@ -64,81 +45,76 @@ class Tableau(NamedTuple):
     size: Floats  # padded: largest magnitude that was added to each of them
     entry: Floats  # padded: the entering column
     ratio: Floats  # padded: step at which each basic variable blocks
-    test: Floats  # padded scratch
     row: Floats
     column: Floats
     cover: Floats
-    solution: Floats  # padded scratch
+    solution: Floats  # n scratch
     A: Floats  # (n, n): a factored basis
     basis: Ints  # n
     nonbasis: Ints  # n + 1
     position: Ints  # 2 n + 1: column of a nonbasic variable, -1 for a basic one
     stamp: Ints  # n + 1
     kind: Ints  # n + 1
-    slots: Ints  # BATCH
     counts: Ints
     active: Ints  # n: indices of that basis
     perm: Ints  # n
-    member: Ints  # n: position among them, or -1
 
 
 @kernel(inline=True)
 def tableau_floats(n: int) -> int:
     """Return the number of floats of the tableau."""
     width = padded(n)
-    exchanges = capacity(n)
-    vectors = exchanges // 8 * strips(n) * BLOCK_FLOATS
-    return (n + 1) * width + n * n + vectors + TABLE * exchanges + 6 * width + 3 * n + 8 * BATCH
+    exchanges = pending_limit(n)
+    return (n + 1 + exchanges) * width + n * n + TABLE * exchanges + 4 * width + 4 * n + 8
 
 
 @kernel(inline=True)
 def tableau_ints(n: int) -> int:
     """Return the number of integers of the tableau."""
-    return 9 * n + 4 + 2 * capacity(n) + BATCH + COUNTS
+    return 8 * n + 4 + pending_limit(n) + COUNTS
 
 
 @kernel(inline=True)
 def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     """Return the views, at the start of the two workspaces."""
     width = padded(n)
-    exchanges = capacity(n)
+    exchanges = pending_limit(n)
     # The basic values and the basis come first: `artificial_value` reads them without the rest.
     # Starts of the parts of both workspaces.
-    a = 6 * width
-    b = a + 3 * n
-    c = b + 8 * BATCH
+    a = 4 * width
+    b = a + 4 * n
+    c = b + 8
     d = c + TABLE * exchanges
-    e = d + exchanges // 8 * strips(n) * BLOCK_FLOATS
+    e = d + exchanges * width
     f = e + (n + 1) * width
     # Starts of the integer parts.
     i = 2 * n + 1
     j = 4 * n + 2
     k = j + 2 * n + 2
-    m = k + 2 * exchanges
-    p = m + BATCH + COUNTS
+    m = k + exchanges
+    p = m + COUNTS
     return Tableau(
         view_2d(wf, e, n + 1, width),
-        Exchanges(view_1d(wf, d, e - d), view_1d(wf, c, d - c), view_1d(wi, k, m - k), view_1d(wf, b, c - b), n),
+        Exchanges(
+            view_2d(wf, d, exchanges, width), view_1d(wf, c, d - c), view_1d(wi, k, m - k), view_1d(wf, b, c - b), n
+        ),
         view_1d(wf, 0, width),
         view_1d(wf, width, width),
         view_1d(wf, 2 * width, width),
         view_1d(wf, 3 * width, width),
-        view_1d(wf, 4 * width, width),
         view_1d(wf, a, n),
         view_1d(wf, a + n, n),
         view_1d(wf, a + 2 * n, n),
-        view_1d(wf, 5 * width, width),
+        view_1d(wf, a + 3 * n, n),
         view_2d(wf, f, n, n),
         view_1d(wi, 0, n),
         view_1d(wi, n, n + 1),
         view_1d(wi, i, 2 * n + 1),
         view_1d(wi, j, n + 1),
         view_1d(wi, j + n + 1, n + 1),
-        view_1d(wi, m, BATCH),
-        view_1d(wi, m + BATCH, COUNTS),
+        view_1d(wi, m, COUNTS),
         view_1d(wi, p, n),
         view_1d(wi, p + n, n),
-        view_1d(wi, p + 2 * n, n),
     )
 
 
@@ -217,12 +193,7 @@ def update_all(t: Tableau, r: int, entering: int) -> None:
     for c in range(columns):
         y = T[c]
         v = y[r] * factor
-        j = 0
-        while j + 16 <= width:
-            add_eight(view_1d(y, j, 8), v, view_1d(e, j, 8))
-            add_eight(view_1d(y, j + 8, 8), v, view_1d(e, j + 8, 8))
-            j += 16
-        if j < width:
+        for j in range(0, width, 8):
             add_eight(view_1d(y, j, 8), v, view_1d(e, j, 8))
         y[r] = v
     # The column of the variable that left.
@@ -247,46 +218,6 @@ def original_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
         y[i] = 0.0
 
 
-@kernel(inner=True)
-def through_base(t: Tableau, k: int, y: Floats) -> None:
-    """Add the base's columns times s = A^-1 b to y (padded, zero in the k rows of the base); put s in those rows.
-
-    b is in ``test``; s is returned in ``solution``.
-    """
-    s = t.solution
-    solve_factored(t.A, k, t.perm, t.test, s, t.exchanges.factors)
-    for j in range(k, y.shape[0]):
-        s[j] = 0.0
-    for block in range((k + 7) // 8):
-        add_block(t.exchanges, block, s[8 * block :], y)
-    for j in range(k):
-        y[t.active[j]] = s[j]
-
-
-@kernel(inner=True)
-def based_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
-    """Fill y (padded) with column c of the dictionary of the basis factored in A.
-
-    This dictionary is z_a = A^-1 (w_a - q_a - M_ac z_c) and w = q + M z.
-    """
-    # The right-hand side of the basis: of a column outside it, or of a unit vector.
-    k = t.counts[BASE_SIZE]
-    b = t.test
-    if t.member[c] < 0:
-        original_column(t, M, c, y)
-        for j in range(k):
-            b[j] = -y[t.active[j]]
-            y[t.active[j]] = 0.0
-    else:
-        for i in range(y.shape[0]):
-            y[i] = 0.0
-        for j in range(k):
-            b[j] = 0.0
-        b[t.member[c]] = 1.0
-    # Through the factored basis.
-    through_base(t, k, y)
-
-
 @kernel(inline=True)
 def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
     """Fill y (padded) with column c as it was after ``stamp[c]`` of the pending exchanges."""
@@ -298,8 +229,6 @@ def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
         source = t.T[c]
         for i in range(y.shape[0]):
             y[i] = source[i]
-    elif kind == BASED:
-        based_column(t, M, c, y)
     else:
         column_left_behind(t.exchanges, t.stamp[c] - 1, t.counts[PENDING], y)
 
@@ -314,21 +243,6 @@ def stored_column(t: Tableau, M: Floats, c: int) -> None:
     if t.stamp[c] < t.counts[PENDING]:
         advance(t.exchanges, y, t.stamp[c], t.counts[PENDING])
         t.stamp[c] = t.counts[PENDING]
-
-
-@kernel(inner=True)
-def store_together(t: Tableau, M: Floats, columns: int) -> None:
-    """Bring the columns ``slots[:columns]`` up to date, with all pending exchanges, in their rows of T."""
-    for s in range(columns):
-        c = t.slots[s]
-        if t.kind[c] != STORED:
-            copy_column(t, M, c, t.T[c])
-            t.kind[c] = STORED
-    if columns % 2 == 1:
-        columns -= 1
-        stored_column(t, M, t.slots[columns])
-    if columns > 0:
-        advance_many(t.exchanges, t.T, t.slots, columns, t.stamp, t.counts[PENDING])
 
 
 @kernel
@@ -346,16 +260,9 @@ def update_columns(t: Tableau, M: Floats, most: int) -> bool:
     # The next columns.
     n = M.shape[0]
     first = t.counts[UPDATED]
-    last = min(n + 1, first + BATCH + most // BATCH * BATCH)
-    # Batch by batch.
-    columns = 0
+    last = min(n + 1, first + 1 + most)
     for c in range(first, last):
-        t.slots[columns] = c
-        columns += 1
-        if columns == BATCH:
-            store_together(t, M, columns)
-            columns = 0
-    store_together(t, M, columns)
+        stored_column(t, M, c)
     t.counts[UPDATED] = last
     # There are more to update.
     if last <= n:
@@ -369,40 +276,6 @@ def update_columns(t: Tableau, M: Floats, most: int) -> bool:
     return True
 
 
-@kernel(inner=True)
-def store_with_successors(t: Tableau, M: Floats, entering: int) -> None:
-    """Update the entering column, and the columns of the variables that are likely to enter next.
-
-    The basic variables that were next to blocking at the last pivot are likely to block soon, and their complements
-    enter then: on definite problems nearly all such columns are used within a few pivots.
-    """
-    # The entering column first.
-    n = M.shape[0]
-    slots = t.slots
-    slots[0] = t.position[entering]
-    columns = 1
-    # Insert into the sorted list of the smallest ratios; slots has rows until they are replaced by columns.
-    key = t.exchanges.factors
-    for i in range(n):
-        if columns < AHEAD or t.ratio[i] < key[columns - 1]:
-            if not t.ratio[i] < np.inf or t.basis[i] == 2 * n:
-                continue
-            other = t.basis[i] + n if t.basis[i] < n else t.basis[i] - n
-            c = t.position[other]
-            if c < 0 or c == slots[0] or t.counts[PENDING] - t.stamp[c] < 8:
-                continue
-            s = columns if columns < AHEAD else AHEAD - 1
-            while s > 1 and key[s - 1] > t.ratio[i]:
-                key[s] = key[s - 1]
-                slots[s] = slots[s - 1]
-                s -= 1
-            key[s] = t.ratio[i]
-            slots[s] = c
-            if columns < AHEAD:
-                columns += 1
-    store_together(t, M, columns)
-
-
 @kernel(inline=True)
 def entering_column(t: Tableau, M: Floats, entering: int) -> None:
     """Fill ``entry`` with the up-to-date column of a nonbasic variable."""
@@ -411,11 +284,8 @@ def entering_column(t: Tableau, M: Floats, entering: int) -> None:
     if pending >= t.counts[MOST_PENDING]:
         update_tableau(t, M)
         pending = 0
-    # Update it with its likely successors.
-    c = t.position[entering]
-    if pending - t.stamp[c] >= STALE:
-        store_with_successors(t, M, entering)
     # Copy the column.
+    c = t.position[entering]
     if t.counts[WHOLE_KEPT] == 1:
         source = t.T[c]
         for i in range(in_eights(M.shape[0])):

@@ -1,4 +1,4 @@
-"""All principal blocks: the signs of their minors, the systems M_aa x = (1, ..., 1), and bounds of |M_aa^-1 d_a|.
+"""All principal blocks: the signs of their minors, and the systems M_aa x = (1, ..., 1).
 
 Minors are signed by Schur complements in interval arithmetic. M is a P-matrix if and only if its first diagonal entry
 is positive, and both the matrix without its first row and column and the Schur complement of that entry are P-matrices:
@@ -12,8 +12,6 @@ singular: then the null vectors are multiples of x, and a positive entry in A^-1
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import lu_factor, lu_solve, members
@@ -157,128 +155,3 @@ def scan_systems(
                 vector[active[i]] = -x[i]
             return -1 - code
     return kept
-
-
-@kernel
-def inverse_image(
-    M: Floats,
-    d: Floats,
-    radius: Floats,
-    active: Ints,
-    k: int,
-    A: Floats,
-    X: Floats,
-    perm: Ints,
-    work: Floats,
-    out: Floats,
-) -> bool:
-    """Fill ``out[:k]`` with bounds of |M_aa^-1 e| over all |e - d_a| <= radius_a; return False if none was proven.
-
-    With X an approximate inverse and E = I - X M_aa, |E| <= c < 1 in the row-sum norm, any x~ has x - x~ =
-    X (e - M_aa x~) + E (x - x~), and so |x - x~|_max <= |X (e - M_aa x~)|_max / (1 - c). S. M. Rump, Verification
-    methods, Acta Numerica 19 (2010). ``A`` and ``X`` are n x n scratch, ``work`` has length 4 n.
-    """
-    # Views of the workspace.
-    n = M.shape[0]
-    b = work[:n]
-    x = work[n : 2 * n]
-    gap = work[2 * n : 3 * n]
-    off = work[3 * n :]
-    # The block, and its approximate inverse X.
-    for i in range(k):
-        for j in range(k):
-            A[i, j] = M[active[i], active[j]]
-    if not lu_factor(A, k, perm):
-        return False
-    for j in range(k):
-        b[:k] = 0.0
-        b[j] = 1.0
-        lu_solve(A, k, perm, b, x)
-        for i in range(k):
-            X[i, j] = x[i]
-    slack = (2 * k + 8) * EPS
-    # Rows of I - X M_aa, with a bound of their rounding.
-    worst = 0.0
-    for i in range(k):
-        b[:k] = 0.0
-        gap[:k] = 0.0
-        b[i] = 1.0
-        gap[i] = 1.0
-        for m in range(k):
-            factor = X[i, m]
-            source = M[active[m]]
-            for j in range(k):
-                term = factor * source[active[j]]
-                b[j] -= term
-                gap[j] += abs(term)
-        total = 0.0
-        for j in range(k):
-            total += abs(b[j]) + slack * gap[j] + 4.0 * (k + 2) * TINY
-        off[i] = total * (1.0 + slack)
-        worst = max(worst, off[i])
-        if not total < 0.5:
-            return False
-    # x = X d.
-    for i in range(k):
-        total = 0.0
-        for j in range(k):
-            total += X[i, j] * d[active[j]]
-        x[i] = total
-    # A bound of |e - M_aa x|.
-    for i in range(k):
-        total = d[active[i]]
-        size = abs(total)
-        source = M[active[i]]
-        for j in range(k):
-            term = source[active[j]] * x[j]
-            total -= term
-            size += abs(term)
-        gap[i] = (abs(total) + radius[active[i]] + slack * size + 4.0 * (k + 2) * TINY) * (1.0 + slack)
-    # A bound of |X (e - M_aa x)|, and of the error of x.
-    largest = 0.0
-    for i in range(k):
-        total = 0.0
-        for j in range(k):
-            total += abs(X[i, j]) * gap[j]
-        b[i] = total * (1.0 + slack) + 4.0 * (k + 2) * TINY
-        largest = max(largest, b[i])
-    # The bounds.
-    largest = largest / (1.0 - worst) * (1.0 + 8.0 * EPS)
-    for i in range(k):
-        out[i] = (abs(x[i]) + b[i] + off[i] * largest) * (1.0 + 8.0 * EPS)
-        if not np.isfinite(out[i]):
-            return False
-    return True
-
-
-@kernel
-def worst_images(
-    M: Floats,
-    d: Floats,
-    radius: Floats,
-    start: int,
-    stop: int,
-    A: Floats,
-    X: Floats,
-    index: Ints,
-    work: Floats,
-    worst: Floats,
-) -> bool:
-    """Raise ``worst`` (n,) to the bounds of |M_aa^-1 e| by `inverse_image` over the blocks ``start <= code < stop``.
-
-    Bit i of a code includes index i. Return False at the first block without a proven bound. ``index`` has length 2 n,
-    ``work`` 5 n.
-    """
-    # Views of the workspaces.
-    n = M.shape[0]
-    active = index[:n]
-    perm = index[n:]
-    out = work[:n]
-    # Block by block.
-    for code in range(start, stop):
-        k = members(code, n, active)
-        if not inverse_image(M, d, radius, active, k, A, X, perm, work[n:], out):
-            return False
-        for i in range(k):
-            worst[active[i]] = max(worst[active[i]], out[i])
-    return True

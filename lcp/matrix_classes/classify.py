@@ -6,10 +6,15 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lcp.interruptible import interruptible
-from lcp.matrix_classes.copositive import is_copositive, is_copositive_plus, is_strictly_copositive
+from lcp.matrix_classes.copositive import (
+    is_copositive,
+    is_copositive_plus,
+    is_semimonotone,
+    is_strictly_copositive,
+    is_strictly_semimonotone,
+)
 from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
 from lcp.matrix_classes.p_matrix import is_p_matrix
-from lcp.matrix_classes.semimonotone import is_semimonotone, is_strictly_semimonotone
 from lcp.matrix_classes.sufficient import is_column_sufficient, is_row_sufficient
 from lcp.matrix_classes.verdict import ClassVerdict, square
 from lcp.matrix_classes.z_matrix import is_h_plus_matrix, is_k_matrix, is_z_matrix

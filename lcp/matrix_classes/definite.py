@@ -29,6 +29,16 @@ def congruence(M: Any) -> Vector:
     return d
 
 
+def congruent(M: Any, d: Vector) -> Any:
+    """Return diag(d) M diag(d), dense or CSC."""
+    if isinstance(M, np.ndarray):
+        return M * d * d[:, None]
+    from scipy import sparse
+
+    scale = sparse.diags_array(d)
+    return sparse.csc_matrix(scale @ M @ scale)
+
+
 def is_symmetric(M: Any, tolerance: float = 1e-12) -> bool:
     """Return True if M, dense or sparse, equals its transpose, relative to its largest entry."""
     if isinstance(M, np.ndarray):

@@ -235,7 +235,7 @@ class Fallback(SolverBase[Problem]):
         kept: Claim | None = None
         for solver in self.solvers:
             claim = call_any_solver(problem, with_time_limit(solver, deadline - cpu_seconds()), request)
-            status, residual, z, _ = verified_status(problem, solver, claim, request.tolerance)
+            status, residual, z, _ = verified_status(problem, claim, request.tolerance)
             spent += claim.iterations
             attempts.extend(claim.attempts or (attempt_from_claim(solver, claim, status, residual),))
             # Proofs: no other solver can do better.

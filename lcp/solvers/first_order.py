@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector, row_abs_max
 from lcp.farkas import Farkas
 from lcp.method import SYMMETRIC_MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
-from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
+from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.solvers.frame import SolveState
@@ -34,16 +34,14 @@ _CHECK = 500_000
 _FIXED_POINT_ITERATIONS = 8
 _FIXED_POINT = "a fixed point of rounding, or a cycle"
 _EPS = float(np.finfo(np.float64).eps)
-# Largest asymmetry that counts as rounding, relative to the largest entry after the diagonal is scaled to one.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class BoxProblemArrays:
-    """Arrays of a problem with bounds lo <= z <= hi. M is dense by columns, or sparse by rows."""
+    """Arrays of a problem with bounds lo <= z <= hi; M, dense or sparse, by columns."""
 
     C: NDArray[np.float64]  # dense: row i is column i of M (M itself if it is exactly symmetric). Sparse: (0, 0).
-    #: indptr, indices, data: Sparse: the rows. Dense: empty.
+    #: indptr, indices, data: Sparse: the columns. Dense: empty.
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
     data: Vector
@@ -54,6 +52,7 @@ class BoxProblemArrays:
     #: diagonal, row_size: M_ii and max_j |M_ij|.
     diagonal: Vector
     row_size: Vector
+    symmetric: bool  # whether M is symmetric up to rounding after its diagonal is scaled to one
 
     @property
     def n(self) -> int:
@@ -92,14 +91,18 @@ class BoxProblemArrays:
 
 def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
     """Return the arrays of a problem; a sparse M stays sparse."""
+    from lcp.matrix_classes import congruence, congruent, is_symmetric
+
     M = problem._M
     lo, hi = bounds_of(problem)
     none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
+    C, indptr, indices, data = np.empty((0, 0)), nowhere, nowhere, none
     if problem.sparse:
-        C, (indptr, indices, data) = np.empty((0, 0)), csr_arrays(problem)
+        columns = M.tocsc()
+        indptr, indices = columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
+        data = columns.data
     else:
         C = M if np.array_equal(M, M.T) else np.ascontiguousarray(M.T)
-        indptr, indices, data = nowhere, nowhere, none
     return BoxProblemArrays(
         C=C,
         indptr=indptr,
@@ -111,25 +114,8 @@ def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
         hi=hi.copy(),
         diagonal=np.array(M.diagonal(), dtype=np.float64),
         row_size=np.ascontiguousarray(row_abs_max(M)),
+        symmetric=is_symmetric(congruent(M, congruence(M))),
     )
-
-
-def is_symmetric(rows: BoxProblemArrays) -> bool:
-    """Return True if M equals its transpose up to rounding after its diagonal is scaled to one."""
-    unit = np.sqrt(np.where(rows.diagonal > 0.0, rows.diagonal, np.where(rows.row_size > 0.0, rows.row_size, 1.0)))
-    if rows.C.shape[0] > 0 or rows.n == 0:
-        if np.array_equal(rows.C, rows.C.T):
-            return True
-        scaled = rows.C / unit / unit[:, None]
-        return bool((np.abs(scaled - scaled.T) <= _ROUNDING * np.abs(scaled).max()).all())
-    from scipy import sparse
-
-    M = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n))
-    apart = (M - M.T).tocoo()
-    if apart.nnz == 0:
-        return True
-    most = float((np.abs(rows.data) / unit[rows.indices] / np.repeat(unit, np.diff(rows.indptr))).max())
-    return bool((np.abs(apart.data) <= _ROUNDING * most * unit[apart.coords[0]] * unit[apart.coords[1]]).all())
 
 
 def largest_curvature(rows: BoxProblemArrays, metric: Vector) -> float:
@@ -142,7 +128,7 @@ def largest_curvature(rows: BoxProblemArrays, metric: Vector) -> float:
         sums = np.abs(rows.C).T @ unit
     else:
         sums = np.zeros(rows.n)
-        np.add.at(sums, np.repeat(np.arange(rows.n), np.diff(rows.indptr)), np.abs(rows.data) * unit[rows.indices])
+        np.add.at(sums, rows.indices, np.abs(rows.data) * np.repeat(unit, np.diff(rows.indptr)))
     bound = float((unit * sums).max(initial=0.0))
     return bound if bound > 0.0 else 1.0
 
@@ -309,7 +295,7 @@ class APGD(IterativeMethod):
 
     def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration | Claim:
         """Return the iteration with a bound on the curvature of M, or the claim UNSUITABLE if M is not symmetric."""
-        if not is_symmetric(rows):
+        if not rows.symmetric:
             detail = "M is not symmetric: z . M z / 2 + q . z has other stationary points than the solutions"
             return Claim(rows.clipped(np.zeros(rows.n)), Status.UNSUITABLE, 0, detail)
         from lcp.kernels import first_order as k

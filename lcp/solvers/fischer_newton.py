@@ -13,6 +13,7 @@ from lcp.arrays import Vector
 from lcp.method import Traits, bool_option, integer_option, positive_option, real_option
 from lcp.result import Claim
 from lcp.scaling import ScaledBox
+from lcp.solvers.block_principal_pivoting import exchange_wrong_signs
 from lcp.solvers.newton import (
     Equations,
     NewtonMethod,
@@ -20,7 +21,6 @@ from lcp.solvers.newton import (
     SolveMonitor,
     damped_steps,
     direction,
-    exchange_wrong_signs,
     follow_smoothing,
     gradient,
     line_search,
@@ -92,17 +92,17 @@ class FischerNewton(NewtonMethod):
         step = functools.partial(_step, function)
         patience = _PATIENCE if self.smoothing else _LAST_PATIENCE
         damped_steps(progress, function, step, start, patience, polish=self.polish)
-        if self.smoothing and not progress.accurate() and not progress.exhausted:
+        if self.smoothing and not progress.accurate and not progress.exhausted:
             second = follow_smoothing(progress, start)
             if second is not None and not progress.should_stop():
                 damped_steps(progress, function, step, second, _LAST_PATIENCE, polish=self.polish)
-        if progress.accurate():
+        if progress.accurate:
             return progress.claim(Status.SOLVED)
         if progress.exhausted:
             return progress.limit()
         if self.polish:
             best = box.start(progress.best)
-            return exchange_wrong_signs(progress, box.states(best, box.rows(best)))
+            return exchange_wrong_signs(progress, box.states(best, box.rows(best)), detail="by principal pivoting")
         return progress.claim(Status.STALLED, "the Fischer-Burmeister equations do not fall any further")
 
 

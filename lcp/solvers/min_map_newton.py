@@ -11,6 +11,7 @@ from lcp.arrays import Vector
 from lcp.method import Traits, bool_option, integer_option, positive_option
 from lcp.result import Claim
 from lcp.scaling import BETWEEN, ScaledBox
+from lcp.solvers.block_principal_pivoting import exchange_wrong_signs
 from lcp.solvers.newton import (
     Equations,
     NewtonMethod,
@@ -18,7 +19,6 @@ from lcp.solvers.newton import (
     basic_point,
     damped_steps,
     direction,
-    exchange_wrong_signs,
     follow_smoothing,
     gradient,
     line_search,
@@ -73,14 +73,14 @@ class MinMapNewton(NewtonMethod):
         """Damped steps, then the smoothing path, then principal pivoting, until a verified solution or a limit."""
         box = progress.box
         x = damped_steps(progress, natural_map, _step, start, _PATIENCE)
-        if progress.accurate():
+        if progress.accurate:
             return progress.claim(Status.SOLVED)
         if self.smoothing and not progress.exhausted:
             end = follow_smoothing(progress, start)
-            if progress.accurate():
+            if progress.accurate:
                 return progress.claim(Status.SOLVED, "from the smoothing path")
             x = x if end is None else end
-        return exchange_wrong_signs(progress, box.states(x, box.rows(x)))
+        return exchange_wrong_signs(progress, box.states(x, box.rows(x)), detail="by principal pivoting")
 
 
 def natural_map(box: ScaledBox, x: Vector, w: Vector) -> Equations:

@@ -18,7 +18,7 @@ the same for the complementary pairs of `lcp.box_to_mlcp`.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
-from lcp.farkas import Farkas, infeasibility_proof
+from lcp.farkas import infeasibility_proof
 from lcp.interruptible import cpu_seconds
 from lcp.method import SolverBase, SolveRequest, Traits
 from lcp.polish.active_set import refine
@@ -121,7 +121,7 @@ def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
     Unknowns with lo = hi are left out. The variable is x = (z - center) / scale, with `center_of` the problem; use
     `QuadraticProgram.recover` to return to z. If M is not symmetric, the program of `_monotone` is returned.
     """
-    from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
+    from lcp.matrix_classes import congruence, congruent, is_positive_semidefinite, is_symmetric
 
     M = problem._M
     if not is_positive_semidefinite(M):
@@ -133,7 +133,7 @@ def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
     if kept.shape[0] < problem.n:
         M, load, lo, hi = M[kept][:, kept], load[kept], lo[kept], hi[kept]
     d = congruence(M)
-    S, c = _congruent(M, d), load * d
+    S, c = congruent(M, d), load * d
     size = float(abs(S).max()) if kept.shape[0] and (not problem.sparse or S.nnz) else 0.0
     S = S / size if size > 0.0 else S
     unit = float(np.abs(c).max(initial=0.0))
@@ -145,16 +145,6 @@ def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
     if is_symmetric(S):
         return QuadraticProgram(0.5 * (S + S.T), c, low, high, None, none, none, kept, center, scale)
     return _monotone(S, c, low, high, kept, center, scale)
-
-
-def _congruent(M: Any, d: Vector) -> Any:
-    """Return diag(d) M diag(d)."""
-    if isinstance(M, np.ndarray):
-        return M * d * d[:, None]
-    from scipy import sparse
-
-    scale = sparse.diags_array(d)
-    return sparse.csc_matrix(scale @ M @ scale)
 
 
 def _monotone(
@@ -223,14 +213,14 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
         positive semidefinite or the code is not installed.
         """
         z, tolerance = center_of(problem), request.tolerance
-        if self.package is not None and not _installed(self.package):
+        if self.package is not None and importlib.util.find_spec(self.package) is None:
             detail = f"{self.package} is not installed: pip install '.[peers]'"
             return Claim(z, Status.UNSUITABLE, 0, detail)
         deadline = cpu_seconds() + self.time_limit
         program = program_of(problem)
         if program is None:
             return Claim(z, Status.UNSUITABLE, 0, NOT_MONOTONE)
-        if _zero_is_solution(problem, z, tolerance):
+        if measure(problem, z)[0].solved(tolerance):
             return Claim(z, Status.SOLVED, 0)
         z0 = request.z0 if self.traits & Traits.WARM_START else None
         answer = self._answer(program, None if z0 is None else program.start(z0))
@@ -243,7 +233,8 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
             rounds = _SPARSE_ROUNDS if problem.sparse else _ROUNDS
             better = refine(problem, z, tolerance, rounds) if self.polish and usable else None
             if better is None:
-                proof = _proof(problem, deadline - cpu_seconds())
+                small = not problem.sparse or problem.n <= _PROOF_SIZE
+                proof = infeasibility_proof(problem, min(60.0, deadline - cpu_seconds())) if small else None
                 status = Status.ITERATION_LIMIT if answer.limited else Status.STALLED
                 status = status if proof is None else proof.status(problem)
                 return Claim(z, status, answer.iterations, answer.native_status, evidence=proof)
@@ -251,27 +242,6 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
         elif self.polish:
             z = _refine_active_rows(problem, z)
         return Claim(z, Status.SOLVED, answer.iterations, answer.native_status)
-
-
-def _installed(package: str) -> bool:
-    """Return True if the package can be imported."""
-    try:
-        importlib.import_module(package)
-    except ImportError:
-        return False
-    return True
-
-
-def _zero_is_solution(problem: LCP | BoxLCP, z: Vector, tolerance: float) -> bool:
-    """Return True if z, the point nearest to zero, solves the problem: q >= 0 for an `LCP`."""
-    if isinstance(problem, LCP):
-        return bool((problem._q >= 0.0).all())
-    return measure(problem, z)[0].solved(tolerance)
-
-
-def _proof(problem: LCP | BoxLCP, seconds: float) -> Farkas | None:
-    small = not problem.sparse or problem.n <= _PROOF_SIZE
-    return infeasibility_proof(problem, min(60.0, seconds)) if small else None
 
 
 def _refine_active_rows(problem: LCP | BoxLCP, z: Vector) -> Vector:

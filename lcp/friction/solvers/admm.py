@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from lcp.factors import Factors, factorized, shifted
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
+from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
 from lcp.method import SolveRequest, integer_option, positive_option, real_option
 from lcp.status import Status
 
@@ -78,11 +78,11 @@ class ADMM(FrictionSolverBase):
         hat = u.copy()
         hat[:, 0] += s
         y = -hat / rho
-        factor: Any = None
+        factor: Factors | None = None
         iteration = 0
         while merit > 1.0 and monitor.finite and iteration < self.max_iterations and not monitor.timed_out:
             if factor is None:
-                factor = _factor(units.W, rho)
+                factor = factorized(shifted(units.W, rho))
                 factors += 1
                 if factor is None:
                     return monitor.claim(iteration, f"W + rho I is singular, rho {rho:.1e}", Status.SINGULAR_BASIS)
@@ -90,7 +90,7 @@ class ADMM(FrictionSolverBase):
             load = q.copy()
             normal = problem._index[:, 0]
             load[normal] += s
-            r = problem.contacts(factor(problem.flat(rho * (z - y)) - load))
+            r = problem.contacts(factor.solve(problem.flat(rho * (z - y)) - load))
             eased = self.relaxation * r + (1.0 - self.relaxation) * z
             before = z
             z = eased + y
@@ -111,13 +111,3 @@ class ADMM(FrictionSolverBase):
                 if not 1.0 / _UNEVEN <= ratio <= _UNEVEN and 1.0 / _HEAVY <= rho * ratio <= _HEAVY:
                     rho, y, factor = rho * ratio, y / ratio, None
         return monitor.claim(iteration, f"rho {rho:.1e}, {factors} factorisations")
-
-
-def _factor(W: Any, rho: float) -> Any:
-    """Return a function that solves with W + rho I, or None if this is singular."""
-    m = int(W.shape[0])
-    if not isinstance(W, np.ndarray) and W.nnz < 0.15 * m * m:
-        from scipy import sparse
-
-        return factorized(W + rho * sparse.identity(m, format="csr"))
-    return factorized((W if isinstance(W, np.ndarray) else W.toarray()) + rho * np.eye(m))

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.factors import factorized
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
+from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
 from lcp.friction.solvers.nsgs import GaussSeidelSweeps
 from lcp.method import SolveRequest, integer_option, positive_option, real_option
 from lcp.status import Status
@@ -145,12 +146,12 @@ class AlartCurnier:
         J = Q_s @ self.W + (near.toarray() if self.dense else near)
         right = rhs[at] - J @ d
         square = J[:, at]
-        solve = factorized(square)
-        if solve is None:
+        factors = factorized(square)
+        if factors is None:
             return None
-        x = solve(right)
+        x = factors.solve(right)
         # One step of iterative refinement.
-        d[at] = x + solve(right - square @ x)
+        d[at] = x + factors.solve(right - square @ x)
         return self.problem.contacts(d)
 
 

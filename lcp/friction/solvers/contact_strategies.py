@@ -12,13 +12,12 @@ from lcp.claims import friction_attempt
 from lcp.contacts.island_solver import solve_island
 from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
 from lcp.contacts.trees import contact_column_ranges
-from lcp.friction.blocks import ScaledProblem
 from lcp.friction.delassus_factor import DelassusFactor, factor_from_delassus
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem, IntArray
 from lcp.friction.result import FrictionAttempt, FrictionClaim
 from lcp.friction.solvers.alart_curnier import SemismoothNewton
-from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
+from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, ScaledProblem
 from lcp.method import SolveRequest, positive_option
 from lcp.status import Status
 

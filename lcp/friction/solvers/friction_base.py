@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.friction.blocks import ScaledProblem, scaled
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionClaim
@@ -18,8 +17,43 @@ from lcp.method import Options, SolveRequest, Traits
 from lcp.result import TraceRecorder
 from lcp.status import Status
 
-# Reciprocal condition number below which a matrix is singular.
-_SINGULAR = 1e-17
+
+@dataclass(frozen=True, eq=False)
+class ScaledProblem:
+    """W / w and q / p of a problem: r here is (w / p) r there. Coulomb's problem is homogeneous in both."""
+
+    problem: FrictionProblem
+    #: W, q: The matrix and the rows (nc, 3) of the vector.
+    W: Any
+    q: Vector
+    #: w, p: Powers of two.
+    w: float
+    p: float
+
+    def original(self, rows: Vector) -> Vector:
+        """Return r (m,) of the problem for rows (nc, 3) of the scaled one."""
+        return self.problem.flat(rows * (self.p / self.w))
+
+    def start(self, r: Vector | None) -> Vector:
+        """Return rows (nc, 3) of the scaled problem for a start r (m,), zeros if there is none."""
+        if r is None:
+            return np.zeros((self.problem.nc, 3))
+        return self.problem.contacts(r) / (self.p / self.w)
+
+
+def scaled(problem: FrictionProblem) -> ScaledProblem:
+    """Return the problem with W and q divided by powers of two, to a median diagonal and a largest q near 1."""
+    diagonal = np.abs(problem._W.diagonal())
+    diagonal = diagonal[diagonal > 0.0]
+    w = float(np.median(diagonal)) if diagonal.size else float(abs(problem._W).max()) if problem.m else 1.0
+    p = float(np.abs(problem._q).max(initial=0.0))
+    w, p = _power_of_two(w), _power_of_two(p)
+    # One factor after the other: their quotient may be beyond double precision where r is not.
+    return ScaledProblem(problem, problem._W / w, problem.contacts(problem._q / p), w, p)
+
+
+def _power_of_two(value: float) -> float:
+    return float(2.0 ** np.round(np.log2(value))) if 0.0 < value < np.inf else 1.0
 
 
 class FrictionSolverBase(Options):
@@ -96,20 +130,3 @@ class IterateMonitor:
         if status is Status.ITERATION_LIMIT and self.timed_out:
             said.append("time limit")
         return FrictionClaim(self.best, status, iteration, "; ".join(said), trace=self.recorder.trace())
-
-
-def factorized(A: Any) -> Callable[[Vector], Vector] | None:
-    """Return a function that solves with a dense or sparse matrix A, or None if A is singular."""
-    if isinstance(A, np.ndarray):
-        from scipy.linalg import lapack
-
-        lu, pivots, info = lapack.dgetrf(A)
-        rcond, _ = lapack.dgecon(lu, float(np.abs(A).sum(axis=0).max()), norm="1")
-        return (lambda right: lapack.dgetrs(lu, pivots, right)[0]) if info == 0 and rcond > _SINGULAR else None
-    from scipy.sparse.linalg import splu
-
-    try:
-        solve: Callable[[Vector], Vector] = splu(A.tocsc()).solve
-    except RuntimeError:
-        return None
-    return solve

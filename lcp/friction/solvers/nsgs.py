@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.friction.blocks import blocks_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
 from lcp.method import SolveRequest, choice_option, integer_option, positive_option, real_option
 from lcp.status import Status
+
+if TYPE_CHECKING:
+    from lcp.kernels.friction_sweeps import ContactBlocks
 
 SWEEPS = ("forward", "symmetric")
 
@@ -72,6 +75,30 @@ class NSGS(FrictionSolverBase):
                 monitor.record_iterate(rows, iteration)
                 return monitor.claim(iteration, f"sweeps no longer move r{sweeper.note}", Status.STALLED)
         return monitor.claim(iteration, sweeper.note.removeprefix("; "))
+
+
+def blocks_of(problem: FrictionProblem, W: Any) -> ContactBlocks:
+    """Return the blocks of a matrix (m, m) by the contacts of ``problem``, without blocks of zeros."""
+    from scipy import sparse
+
+    from lcp.kernels.friction_sweeps import ContactBlocks
+
+    nc, m = problem.nc, problem.m
+    # Three rows for each contact; those that it lacks are empty.
+    places = problem._index.ravel()
+    rows = np.flatnonzero(places < m)
+    pad = sparse.csr_matrix((np.ones(m), (rows, places[rows])), shape=(3 * nc, m))
+    padded = (pad @ sparse.csr_matrix(W) @ pad.T).tocsr()
+    padded.eliminate_zeros()
+    stored = padded.tobsr((3, 3))
+    stored.sort_indices()
+    row, column, block = np.repeat(np.arange(nc), np.diff(stored.indptr)), stored.indices, stored.data
+    inside = row == column
+    diagonal = np.zeros((nc, 3, 3))
+    diagonal[row[inside]] = block[inside]
+    pointer = np.concatenate(([0], np.cumsum(np.bincount(row[~inside], minlength=nc))))
+    columns = column[~inside].astype(np.int64)
+    return ContactBlocks(pointer, columns, block[~inside], diagonal, problem._mu, problem._dims)
 
 
 class GaussSeidelSweeps:

@@ -182,8 +182,8 @@ class AssembledVelocity:
     Attributes
     ----------
     v
-        Velocity (nv,), read-only. If the rows contradict each other, it is the least-squares solution, with rows in
-        units of their lengths.
+        Velocity (nv,), read-only. If the rows contradict each other, it is the least-squares solution, in the rows' own
+        units.
     converged
         Whether the conditions are met up to rounding.
     error

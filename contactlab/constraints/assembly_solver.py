@@ -293,7 +293,7 @@ def _curvature(
     ``hessian`` has the terms without second derivatives of the rows and of d; the result has these second derivatives.
     """
     model, Z = conditions.model, rows.null
-    multipliers = rows.multipliers(gradient)
+    multipliers = rows.multipliers(rows.basis.T @ gradient)
     if not multipliers.any():
         return np.zeros_like(hessian)
 

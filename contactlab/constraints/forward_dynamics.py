@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from contactlab.constraints import solve
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.evaluation import (
-    ConstrainedSystem,
     RowValues,
     check_set,
     constrained_system,
@@ -35,19 +34,13 @@ from contactlab.constraints.kernels.kkt_codes import (
     POSITION_ERROR,
     UNIT_FORCES,
     VELOCITY_ERROR,
-    System,
     motion_size,
 )
 from contactlab.constraints.rows import ConstraintError
 from contactlab.constraints.solution import (
-    KKTSolution,
     LinearSolver,
     check_linear_solver,
-    make_solution,
     residual_of,
-    row_basis,
-    solve_square,
-    unit_columns,
 )
 from contactlab.multibody.arguments import (
     ON_STACK,
@@ -83,21 +76,6 @@ def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0
     work = np.empty(nv * (m + 5) + 24)
     fill(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
     return K
-
-
-def solve_by_unit_forces(
-    model: Model, q: Instant, system: ConstrainedSystem, c: ArrayLike, linear_solver: LinearSolver
-) -> KKTSolution:
-    """Solve by the range-space method, with M^-1 from the articulated bodies and the caller's factorisation."""
-    H, G, gamma = system.H, system.G, system.gamma
-    load = np.asarray(c, dtype=np.float64)
-    scale = unit_columns(H)
-    basis = row_basis(G * scale, system.tolerance, linear_solver)
-    rows = basis.Q / scale
-    factor = factorize_mass_matrix(model, q)
-    Y, free = factor.solve(rows.T), factor.solve(load)
-    mu = solve_square(rows @ Y, basis.targets(gamma) - rows @ free, linear_solver)
-    return make_solution(System(H, G, load, gamma), free + Y @ mu, basis.multipliers(mu), basis.rank)
 
 
 #: Methods for the system; see `forward_dynamics_constraints`.
@@ -187,7 +165,7 @@ def forward_dynamics_constraints(
         (nb, 6) external forces as for `inverse_dynamics`.
     linear_solver
         None, or the factorisation used after the rows were reduced to independent ones: "lu", "qr" or "colpiv_qr",
-        "complete_orthogonal", "svd". See `contactlab.constraints.solve.direct`.
+        "complete_orthogonal", "svd". It is the same for every method: see `contactlab.constraints.solve.direct`.
     t
         Time [s], for custom constraints that depend on it.
 
@@ -226,7 +204,11 @@ def forward_dynamics_constraints(
     if method == "kokkevis":
         _check_contacts(cs)
     if linear_solver is not None:
-        return _motion_with_linear_solver(model, q, v, tau, cs, method, f_ext, linear_solver, t)
+        system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
+        load = np.asarray(tau, dtype=np.float64) - system.C
+        how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": system.tolerance}
+        solution = solve.null_space(system.H, system.G, load, system.gamma, **how)
+        return ConstrainedMotion(solution.x, solution.multipliers, solution.rank, solution.residual)
     return _checked_motion(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
 
 
@@ -325,49 +307,6 @@ def _undetermined(model: Model, code: int) -> ConstraintError:
     )
 
 
-def _motion_with_linear_solver(
-    model: Model,
-    q: Instant,
-    v: ArrayLike | None,
-    tau: ArrayLike,
-    cs: ConstraintSet,
-    method: Method,
-    f_ext: ArrayLike | None,
-    linear_solver: LinearSolver,
-    t: float,
-) -> ConstrainedMotion:
-    """Return the constrained motion with the caller's factorisation ``linear_solver``.
-
-    The system is formed as arrays and solved by the functions of `contactlab.constraints.solve`, not by one kernel.
-    """
-    system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
-    load = np.asarray(tau, dtype=np.float64) - system.C
-    if method == "kokkevis":
-        solution = solve_by_unit_forces(model, q, system, load, linear_solver)
-    else:
-        rows = system.G, system.gamma, system.tolerance
-        solution = solve_by(method, model, system.H, load, *rows, linear_solver)
-    return ConstrainedMotion(solution.x, solution.multipliers, solution.rank, solution.residual)
-
-
-def solve_by(
-    method: Literal["direct", "range_space_sparse", "null_space"],
-    model: Model,
-    H: FloatArray,
-    c: FloatArray,
-    G: FloatArray,
-    gamma: FloatArray,
-    tolerance: FloatArray,
-    linear_solver: LinearSolver | None,
-) -> solve.KKTSolution:
-    """Solve H x - G^T lambda = c, G x = gamma by a method on plain arrays, along the model's branches."""
-    how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": tolerance}
-    if method == "range_space_sparse":
-        return solve.range_space_sparse(H, G, c, gamma, tree=model, **how)
-    run = solve.direct if method == "direct" else solve.null_space
-    return run(H, G, c, gamma, **how)
-
-
 #: The methods for impacts.
 ImpactMethod = Literal["direct", "range_space_sparse", "null_space"]
 
@@ -459,9 +398,11 @@ def constraint_impulses(
         wanted = finite_array(v_plus, "v_plus", (cs.n_rows,), ConstraintError)
     # The unknown is the change of velocity, so that a change of zero is exact.
     known = tolerances(values.G, values.scale, values.phi)
-    solution = solve_by(
-        method, model, mass_matrix(model, at), np.zeros(model.nv), values.G, wanted - rates, known, linear_solver
-    )
+    how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": known}
+    if method == "range_space_sparse":
+        how["tree"] = model
+    run = getattr(solve, method)
+    solution = run(mass_matrix(model, at), values.G, np.zeros(model.nv), wanted - rates, **how)
     after = speed + solution.x
     drift = rates - values.G @ speed
     residual = residual_of(

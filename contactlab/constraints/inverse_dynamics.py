@@ -293,7 +293,7 @@ def inverse_dynamics_constraints_relaxed(
     rows = row_space(G, system.tolerance)
     a = _minimum(stiff, right, rows, system.gamma)
     load = H @ a + C
-    forces = rows.multipliers(stiff @ a - right)
+    forces = rows.multipliers(rows.basis.T @ (stiff @ a - right))
     # A large W removes the digits of entries without a drive, which the constraint forces must balance.
     forces = forces + row_space(G[:, ~mask].T).solve((load - G.T @ forces)[~mask])
     return inverse_dynamics_result(system, mask, x, a, load, forces, rows.rank)

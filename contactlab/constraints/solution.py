@@ -104,16 +104,14 @@ def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
     return np.asarray(np.where(zero, 1.0, tolerance))
 
 
-def solved(
-    method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None, dense: bool = True
-) -> KKTSolution:
+def solved(method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None) -> KKTSolution:
     """Solve the system by the compiled solver named ``method``; H is overwritten."""
     m, n = system.G.shape
     x, multipliers, sizes = np.empty(n), np.empty(m), unconstrained_accelerations(system.H, system.c)
     tree = np.arange(-1, n - 1) if parents is None else parents
     work, order = np.empty(kkt_size(n, m)), np.empty(n + m, dtype=np.int64)
     solve = _kernels()[0]
-    code = solve(METHODS[method], tree, int(dense), system, tolerance, work, order, x, multipliers)
+    code = solve(METHODS[method], tree, system, tolerance, work, order, x, multipliers)
     if code < 0:
         raise singular_inertia_error()
     return make_solution(system, x, multipliers, code, sizes)

@@ -133,7 +133,7 @@ def range_space_sparse(
         As for `direct`.
     tree
         Branches: a `Model`, or for each of the n degrees of freedom (n,) the next one towards the root, -1 for none.
-        Without it, and for deep chains, H is factorised as a dense matrix.
+        Without it, all are one branch.
     linear_solver
         None: Cholesky. Others as for `direct`, without branches.
     tolerance
@@ -148,7 +148,7 @@ def range_space_sparse(
     n = system.c.shape[0]
     if linear_solver is not None:
         return _factorised(system, limit, linear_solver)
-    if tree is None or (isinstance(tree, Model) and tree.packed.chain and tree.nv == n):
+    if tree is None:
         return solved("range_space_sparse", system, limit)
     parents = _parents(tree, n)
     from contactlab.multibody.kernels.ltl import off_branch
@@ -157,7 +157,7 @@ def range_space_sparse(
     if at >= 0:
         i, j = divmod(int(at), n)
         raise ConstraintError("H", f"entry [{i}, {j}] is {system.H[i, j]:g}, but no branch of the tree holds both")
-    return solved("range_space_sparse", system, limit, parents, dense=False)
+    return solved("range_space_sparse", system, limit, parents)
 
 
 def _parents(tree: Model | ArrayLike, n: int) -> IntArray:

@@ -207,15 +207,18 @@ class ContactLayout:
 class _BackendAdapter:
     """Adapter from a backend's run on one problem to a solver, so that `lcp.solve` times and verifies it."""
 
-    run: Callable[[], lcp.Claim]
+    run: Callable[[], Any]
 
-    def solve(self, problem: lcp.LCP, *, z0: FloatArray | None, tolerance: float, trace: bool) -> lcp.Claim:
+    def solve(self, problem: Any, *, z0: FloatArray | None, tolerance: float, trace: bool) -> Any:
         return self.run()
 
 
-def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], tolerance: float = 1e-9) -> lcp.Result:
-    """Return the result of the claim of ``run``, verified on ``problem`` like a solver's; it names the backend."""
-    result = lcp.solve(problem, _BackendAdapter(run), tolerance=tolerance)
+def verified(problem: Any, backend: object, run: Callable[[], Any], tolerance: float = 1e-9) -> Any:
+    """Return the result of the claim of ``run``, verified on ``problem`` like a solver's; it names the backend.
+
+    The problem is an LCP or a friction problem, with a claim and a result of its kind.
+    """
+    result: Any = lcp.solve(problem, _BackendAdapter(run), tolerance=tolerance)
     attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
     return replace(result, solver=backend, attempts=attempts)
 

@@ -18,7 +18,9 @@ from contactlab.constraints.kernels.layout import (
     CONTACT,
     DISTANCE,
     SLIDING_LOOP,
+    add_cross,
     block_of,
+    dot6,
     line_between,
     rotate,
     rows_view,
@@ -32,20 +34,6 @@ from contactlab.multibody.kernels.points import acceleration_at, frame_at, rates
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
-
-
-@kernel
-def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: FloatArray, at: int) -> None:
-    """Add factor a[i:i + 3] x b[k:k + 3] to out[at:at + 3]."""
-    out[at] += factor * (a[i + 1] * b[k + 2] - a[i + 2] * b[k + 1])
-    out[at + 1] += factor * (a[i + 2] * b[k] - a[i] * b[k + 2])
-    out[at + 2] += factor * (a[i] * b[k + 1] - a[i + 1] * b[k])
-
-
-@kernel
-def dot6(a: FloatArray, b: FloatArray) -> float:
-    """Return a . b of six-vectors."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
 
 
 @kernel

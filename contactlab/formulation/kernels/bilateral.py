@@ -25,7 +25,7 @@ _ROUNDING: Final = 1e-12
 @kernel
 def bilateral_work_size(nb: int, nv: int) -> int:
     """Return the number of floats of the workspace of `factor_bilateral`, sufficient for all functions here."""
-    return 4 * nb * nv + 2 * nb * nb + 13 * nb + nv
+    return 4 * nb * nv + 2 * nb * nb + 9 * nb + nv
 
 
 @kernel
@@ -65,8 +65,7 @@ def factor_bilateral(
     b += 2 * nb * nb
     tolerance = work[b : b + nb]
     vector = work[b + nb : b + 2 * nb]
-    columns = work[b + 2 * nb : b + 6 * nb]
-    ones = work[b + 6 * nb : b + 6 * nb + nv]
+    ones = work[b + 2 * nb : b + 2 * nb + nv]
     # Rank and orthonormal rows.
     row_tolerances(G, scale, error, tolerance)
     for p in range(nv):
@@ -91,7 +90,7 @@ def factor_bilateral(
         for j in range(k + 1):
             K[k, j] = 0.5 * (dot(rows[k], responses[j], nv) + dot(rows[j], responses[k], nv))
     # A row without inertia, whose response is not the response of a mass matrix, ends the factor.
-    at = factor(K, 0, rank, vector, columns)
+    at = factor(K, 0, rank, vector)
     rank = rank if at < 0 else at
     # W+ = H' H.
     for i in range(nb):

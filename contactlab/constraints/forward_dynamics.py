@@ -62,15 +62,13 @@ def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0
     1998). This takes O(links) for each row and no mass matrix. Rows can be of any kind, also redundant. This is RBDL's
     K. Arguments as for `constraint_jacobian`.
     """
-    from contactlab.constraints.kernels.unit_forces import delassus_matrix as fill
-
     at = q if isinstance(q, Kinematics) else kinematics(model, q)
     G = constraint_jacobian(model, at, cs, t=t)
     m, nv = G.shape
     factor = factorize_mass_matrix(model, at)
     K = np.empty((m, m))
     work = np.empty(nv * (7 * m + 2) + (m + 1) ** 2)
-    fill(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
+    _kernels().delassus_matrix(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
     return K
 
 

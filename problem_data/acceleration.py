@@ -115,6 +115,8 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
     non_sliding_contacts: IntArray
     use_complementarity_problem_solver: bool
 
+    _evaluate = staticmethod(evaluate_acceleration_blocks)
+
     def __init__(
         self,
         *,
@@ -243,9 +245,6 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         out = np.array(self.N @ w)
         out[self.sliding_contacts] -= self.mu_sliding * (self.Q @ w)
         return out
-
-    def _evaluate(self) -> AccelerationBlocks:
-        return evaluate_acceleration_blocks(self)
 
     def __repr__(self) -> str:
         return (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -34,7 +33,7 @@ _ROW = {"N": "contact", "F": "row of F", "L": "row of L", "G": "row of G", "B": 
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class ConstrainedDynamics(ABC, Generic[Blocks]):
+class ConstrainedDynamics(Generic[Blocks]):
     """Fields, row counts and blocks that both levels have."""
 
     N: LinearMap
@@ -53,6 +52,9 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
     #: the mass matrix, if it is known
     M: FloatArray | None
     _blocks: Blocks | None = field(init=False)
+
+    #: evaluates the operators into blocks
+    _evaluate: ClassVar[Callable[[Any], Any]]
 
     def _fill(self, fields: Mapping[str, Any], solve_inertia: SolveInertia, blocks: Blocks | None) -> None:
         """Set the frozen fields at construction; arrays become read-only views of those given."""
@@ -96,10 +98,7 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
 
     @cached_property
     def _evaluated(self) -> Blocks:
-        return self._evaluate() if self._blocks is None else self._blocks
-
-    @abstractmethod
-    def _evaluate(self) -> Blocks: ...
+        return type(self)._evaluate(self) if self._blocks is None else self._blocks
 
 
 def map_of_any_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: int) -> LinearMap:

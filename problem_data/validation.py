@@ -22,7 +22,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 def format_entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str:
     """Return the text ``field[i, j] = value`` for one entry of an array."""
-    return f"{field}[{', '.join(str(i) for i in index)}] = {array[index]!s}"
+    place = f"[{', '.join(str(i) for i in index)}]" if index else ""
+    return f"{field}{place} = {array[index]!s}"
 
 
 def real_numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:

@@ -1,8 +1,7 @@
 """Operands and solution of a constrained system, and factorisations in NumPy and SciPy.
 
-A factorisation selected by the caller solves square systems, and reduces the rows of G to orthonormal ones. The
-compiled solvers reduce rows in the same way (`contactlab.constraints.kernels.factorizations`). `RowSpace` has the row
-space and the null space of rows of any rank, by singular values.
+A factorisation selected by the caller solves square systems. `RowSpace` has the row space and the null space of rows of
+any rank, by singular values; the compiled solvers use reflections (`contactlab.constraints.kernels.factorizations`).
 """
 
 from __future__ import annotations

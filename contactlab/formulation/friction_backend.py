@@ -251,22 +251,14 @@ def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
     return verified(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
 
 
-def check_qp(qp: object) -> None:
-    """Raise if the value is not a solver object of `lcp`."""
+def check_options(qp: object, tolerance: object, polish: object) -> None:
+    """Raise for options that a backend by quadratic programs does not support."""
     if isinstance(qp, type) or not isinstance(qp, lcp.Solver):
         raise ProblemDataError("qp", f"{qp!r}, wanted a solver object of lcp such as OSQP() or CVXPY()")
-
-
-def check_tolerance(tolerance: object) -> None:
-    """Raise if the value is not a number between 0 and 1."""
     if not isinstance(tolerance, (int, float, np.floating)) or not 0.0 < tolerance < 1.0:
         raise ProblemDataError("tolerance", f"{tolerance!r}, wanted a number between 0 and 1")
-
-
-def check_flag(field: str, value: object) -> None:
-    """Raise if the value is neither True nor False."""
-    if not isinstance(value, bool):
-        raise ProblemDataError(field, f"{value!r}, wanted True or False")
+    if not isinstance(polish, bool):
+        raise ProblemDataError("polish", f"{polish!r}, wanted True or False")
 
 
 #: Solvers of quadratic programs, which cannot solve an LCP with friction.

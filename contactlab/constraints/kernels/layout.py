@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from contactlab.multibody.kernels.layout import BODIES, LINKS, NV, Frames, Tree
 from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
-from contactlab.multibody.kernels.points import acceleration_at
+from contactlab.multibody.kernels.points import acceleration_at, frame_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
@@ -90,6 +90,22 @@ def block_of(r: Rows, block: int) -> tuple[int, int, int, int, int]:
     at = BLOCK_INTS * block
     first = r.block[at + FIRST]
     return r.block[at + KIND], r.block[at + SUCCESSOR], r.block[at + PREDECESSOR], first, first + r.block[at + COUNT]
+
+
+@kernel
+def block_frames(
+    r: Rows, block: int, f: Frames, Rs: FloatArray, xs: FloatArray, Rp: FloatArray, xp: FloatArray
+) -> None:
+    """Fill rotation (9,) and origin (3,) of both frames of a block; a contact's are at its point, in world axes."""
+    kind, link, base, _, _ = block_of(r, block)
+    X = r.frame[block]
+    frame_at(f.R, f.p, link, X[0:9], X[9:12], Rs, xs)
+    frame_at(f.R, f.p, base, X[12:21], X[21:24], Rp, xp)
+    if kind == CONTACT:
+        for k in range(9):
+            Rp[k] = 1.0 if k % 4 == 0 else 0.0
+        for k in range(3):
+            xp[k] = xs[k]
 
 
 @kernel(inline=True)

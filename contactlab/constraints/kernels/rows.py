@@ -53,12 +53,12 @@ from contactlab.constraints.kernels.layout import (
     ACCELERATION,
     ALPHA,
     BETA,
-    CONTACT,
     DISTANCE,
     LENGTH,
     SLIDING_LOOP,
     add_cross,
     bias_at,
+    block_frames,
     block_of,
     dot6,
     fill_row,
@@ -73,7 +73,7 @@ from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
-from contactlab.multibody.kernels.points import frame_at, velocity_at
+from contactlab.multibody.kernels.points import velocity_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
@@ -130,23 +130,15 @@ def constraint_rows(
     turn = w[54:57]  # angular velocity of the predecessor
     for block in range(r.frame.shape[0]):
         kind, one, two, first, last = block_of(r, block)
-        # Relative pose of the two frames.
-        X = r.frame[block]
-        frame_at(f.R, f.p, one, X[0:9], X[9:12], Rs, xs)
-        frame_at(f.R, f.p, two, X[12:21], X[21:24], Rp, xp)
+        # Relative pose of the two frames; a contact has no error, because its frame has no rotation.
+        block_frames(r, block, f, Rs, xs, Rp, xp)
         span = 0.0
         if kind == DISTANCE:
             span = line_between(xs, xp, a)
-        elif kind == CONTACT:
-            # The axes of the world, at the body's point.
-            for k in range(9):
-                Rp[k] = 1.0 if k % 4 == 0 else 0.0
-            for k in range(6):
-                e[k] = 0.0
         else:
             relative_pose(Rs, xs, Rp, xp, e)
         for k in range(3):
-            if kind in (SLIDING_LOOP, CONTACT):
+            if kind == SLIDING_LOOP:
                 xp[k] = xs[k]
         # Relative velocity, and angular velocity of the predecessor.
         turns = moves = 0.0

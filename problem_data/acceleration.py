@@ -25,13 +25,21 @@ from problem_data.constrained import (
     known_of_blocks,
     map_of_any_rows,
     row_terms,
-    rows_known,
     rows_of_blocks,
 )
 from problem_data.errors import ProblemDataError
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import FunctionMap, LinearMap, Operator, as_linear_map
-from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative, split_contacts
+from problem_data.validation import (
+    FloatArray,
+    IntArray,
+    float_array,
+    friction,
+    length,
+    nonnegative,
+    rows_known,
+    split_contacts,
+)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -20,9 +20,7 @@ from problem_data.validation import (
     float_array,
     length,
     nonnegative,
-    position_errors,
     read_only,
-    row_scales,
     vector,
 )
 
@@ -126,12 +124,6 @@ def _per_row(
         prefix + name: check(prefix + name, value, counts[name], f"one entry per {_ROW[name]}")
         for name, value in values.items()
     }
-
-
-def rows_known(scaleG: ArrayLike | None, errorG: ArrayLike | None, nb: int) -> dict[str, FloatArray | None]:
-    """Return scales and position errors of the nb rows of G, as fields."""
-    scales = row_scales(scaleG, nb)
-    return {"scaleG": scales, "errorG": position_errors(errorG, scales, nb)}
 
 
 def known_of_blocks(blocks: VelocityBlocks | AccelerationBlocks) -> dict[str, FloatArray | None]:

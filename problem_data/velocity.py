@@ -27,7 +27,6 @@ from problem_data.constrained import (
     map_of_any_rows,
     row_softening,
     row_terms,
-    rows_known,
     rows_of_blocks,
 )
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
@@ -44,6 +43,7 @@ from problem_data.validation import (
     friction_law,
     length,
     nonnegative,
+    rows_known,
 )
 from problem_data.validation import friction as coefficients_and_counts
 

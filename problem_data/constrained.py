@@ -19,9 +19,7 @@ from problem_data.validation import (
     IntArray,
     float_array,
     length,
-    nonnegative,
     read_only,
-    vector,
 )
 
 Blocks = TypeVar("Blocks", VelocityBlocks, AccelerationBlocks)
@@ -104,22 +102,13 @@ def map_of_any_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: i
     return as_linear_map(name, rows, nv=nv, rows=None, pair_rows=length(f"k{name}", k), why=f"k{name}")
 
 
-def row_terms(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
-    """Return the terms kN, kF, ... as fields, checked, with so many rows each; zeros if they are missing."""
-    return _per_row(vector, "k", values, counts)
-
-
-def row_softening(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
-    """Return the softening gammaN, gammaF, ... as fields, checked, with so many rows each; zeros if it is missing."""
-    return _per_row(nonnegative, "gamma", values, counts)
-
-
-def _per_row(
+def per_row(
     check: Callable[..., FloatArray],
     prefix: str,
     values: Mapping[str, ArrayLike | None],
     counts: Mapping[str, int],
 ) -> dict[str, FloatArray]:
+    """Return terms kN, kF, ... or softening gammaN, ... as fields, by a check such as `vector`; zeros if missing."""
     return {
         prefix + name: check(prefix + name, value, counts[name], f"one entry per {_ROW[name]}")
         for name, value in values.items()

@@ -124,8 +124,6 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
     non_sliding_contacts: IntArray
     use_complementarity_problem_solver: bool
 
-    _evaluate = staticmethod(evaluate_acceleration_blocks)
-
     def __init__(
         self,
         *,
@@ -254,6 +252,9 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         out = np.array(self.N @ w)
         out[self.sliding_contacts] -= self.mu_sliding * (self.Q @ w)
         return out
+
+    def _evaluate(self) -> AccelerationBlocks:
+        return evaluate_acceleration_blocks(self)
 
     def __repr__(self) -> str:
         return (

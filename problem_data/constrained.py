@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -29,7 +30,7 @@ _ROW = {"N": "contact", "F": "row of F", "L": "row of L", "G": "row of G", "B": 
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class ConstrainedDynamics(Generic[Blocks]):
+class ConstrainedDynamics(ABC, Generic[Blocks]):
     """Fields, row counts and blocks that both levels have."""
 
     N: LinearMap
@@ -48,9 +49,6 @@ class ConstrainedDynamics(Generic[Blocks]):
     #: the mass matrix, if it is known
     M: FloatArray | None
     _blocks: Blocks | None = field(init=False)
-
-    #: evaluates the operators into blocks
-    _evaluate: ClassVar[Callable[[Any], Any]]
 
     def _fill(self, fields: Mapping[str, Any], solve_inertia: SolveInertia, blocks: Blocks | None) -> None:
         """Set the frozen fields at construction; arrays become read-only views of those given."""
@@ -94,7 +92,10 @@ class ConstrainedDynamics(Generic[Blocks]):
 
     @cached_property
     def _evaluated(self) -> Blocks:
-        return type(self)._evaluate(self) if self._blocks is None else self._blocks
+        return self._evaluate() if self._blocks is None else self._blocks
+
+    @abstractmethod
+    def _evaluate(self) -> Blocks: ...
 
 
 def map_of_any_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: int) -> LinearMap:

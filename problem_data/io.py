@@ -182,7 +182,7 @@ def _block_members(
 
 def _known_members(arrays: Members, nb: int) -> dict[str, Any]:
     """Return the scales and errors of the rows of G, if the file has them."""
-    known = rows_known(*(arrays.get(name) for name in _KNOWN), nb)
+    known = rows_known(arrays.get("scaleG"), arrays.get("errorG"), nb)
     return {name: value for name, value in known.items() if value is not None}
 
 

@@ -149,8 +149,6 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
     tree_starts: IntArray
     friction: str
 
-    _evaluate = staticmethod(evaluate_blocks)
-
     def __init__(
         self,
         *,
@@ -282,6 +280,9 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
     def ncone(self) -> int:
         """Number of friction cones: one for each contact, and the further ones."""
         return self.mu.size
+
+    def _evaluate(self) -> VelocityBlocks:
+        return evaluate_blocks(self)
 
     def __repr__(self) -> str:
         boxed = f", boxed rows={self.nbox}" if self.nbox else ""

@@ -36,6 +36,7 @@ class PackedConstraints:
     #: model_ints, model_floats: The model's buffers, followed by blocks and rows.
     model_ints: IntArray
     model_floats: FloatArray
+    n: int  # number of rows
     baumgarte: FloatArray  # (n, 2) alpha and beta of each row [1/s], zero without stabilisation
     custom: tuple[CustomRows, ...]  # the custom constraints with their rows
 
@@ -88,6 +89,7 @@ def pack_rows(
     return PackedConstraints(
         np.concatenate([model.packed.ints, np.array(ints + order, dtype=np.int64)]),
         np.concatenate([model.packed.floats, *(both for both, _ in blocks.values()), row.ravel()]),
+        n,
         read_only(row[:, _ALPHA : _BETA + 1]),
         tuple(custom),
     )

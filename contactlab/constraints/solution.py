@@ -219,7 +219,7 @@ class RowSpace:
 
     def targets(self, gamma: FloatArray) -> FloatArray:
         """Return the values y (r,) along the basis with which G x = gamma (m,), in the least-squares sense."""
-        return np.linalg.solve(self.R, self.U.T @ gamma)
+        return np.asarray(np.linalg.solve(self.R, self.U.T @ gamma), dtype=np.float64)
 
     def solve(self, gamma: FloatArray) -> FloatArray:
         """Return the shortest x (n,) with G x = gamma (m,), in the least-squares sense."""

@@ -248,7 +248,9 @@ def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
 
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
     """Return an UNSUITABLE result, unless zero forces solve the problem."""
-    return verified(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
+    claim = lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why)
+    result: lcp.Result = verified(problem, backend, lambda: claim)
+    return result
 
 
 def check_options(qp: object, tolerance: object, polish: object) -> None:

@@ -116,7 +116,7 @@ class OutcomeSet:
             return self.v_plus[:1]
         if self.dimension == 1:
             return self.v_plus[[int(np.argmin(self._flat[:, 0])), int(np.argmax(self._flat[:, 0]))]]
-        return self.v_plus[self._convex_hull("hull").vertices]
+        return np.asarray(self.v_plus[self._convex_hull("hull").vertices])
 
     def _convex_hull(self, wanted: str) -> Any:
         """Return the convex hull of the members, in at least two dimensions."""

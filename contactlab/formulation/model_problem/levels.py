@@ -353,9 +353,8 @@ def _terms(
 
 def _joint_rows(p: ProblemInputs, rows: list[Row]) -> list[tuple[Any, list[_Terms]]]:
     """Append rows of dry friction and drives, in an impact only of drives without a bound; return their group."""
-    acting: list[SpeedRow | PositionDriveRow] = [
-        one for one in (*p.speed_rows, *p.servos) if p.h is not None or one.row_kind == RowKind.VELOCITY_DRIVE_RIGID
-    ]
+    every: tuple[SpeedRow | PositionDriveRow, ...] = (*p.speed_rows, *p.servos)
+    acting = [one for one in every if p.h is not None or one.row_kind == RowKind.VELOCITY_DRIVE_RIGID]
     terms = [one.terms(p.h or 0.0) for one in acting]
     for one, (_, _, lo, hi) in zip(acting, terms, strict=True):
         rows.append(Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))

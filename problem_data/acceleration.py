@@ -24,14 +24,23 @@ from problem_data.constrained import (
     ConstrainedDynamics,
     known_of_blocks,
     map_of_any_rows,
-    row_terms,
-    rows_known,
+    per_row,
     rows_of_blocks,
 )
 from problem_data.errors import ProblemDataError
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import FunctionMap, LinearMap, Operator, as_linear_map
-from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative, split_contacts
+from problem_data.validation import (
+    FloatArray,
+    IntArray,
+    float_array,
+    friction,
+    length,
+    nonnegative,
+    rows_known,
+    split_contacts,
+    vector,
+)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -174,7 +183,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         limits, bilaterals = map_of_any_rows("L", L, kL, nv), map_of_any_rows("G", G, kG, nv)
         rows = {"N": nc, "F": nr, "L": limits.shape[0], "G": bilaterals.shape[0]}
         maps = {"N": normals, "Q": slips, "F": tangents, "L": limits, "G": bilaterals}
-        terms = row_terms({"N": kN, "F": kF, "L": kL, "G": kG}, rows)
+        terms = per_row(vector, "k", {"N": kN, "F": kF, "L": kL, "G": kG}, rows)
         contacts = {"sliding_contacts": sliding, "non_sliding_contacts": non_sliding, "r": counts}
         vectors = {"tau": forces, "mu_sliding": kinetic, "mu_non_sliding": static}
         choice = {"use_complementarity_problem_solver": _flag(use_complementarity_problem_solver)}

@@ -20,11 +20,7 @@ from problem_data.validation import (
     IntArray,
     float_array,
     length,
-    nonnegative,
-    position_errors,
     read_only,
-    row_scales,
-    vector,
 )
 
 Blocks = TypeVar("Blocks", VelocityBlocks, AccelerationBlocks)
@@ -107,32 +103,17 @@ def map_of_any_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: i
     return as_linear_map(name, rows, nv=nv, rows=None, pair_rows=length(f"k{name}", k), why=f"k{name}")
 
 
-def row_terms(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
-    """Return the terms kN, kF, ... as fields, checked, with so many rows each; zeros if they are missing."""
-    return _per_row(vector, "k", values, counts)
-
-
-def row_softening(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
-    """Return the softening gammaN, gammaF, ... as fields, checked, with so many rows each; zeros if it is missing."""
-    return _per_row(nonnegative, "gamma", values, counts)
-
-
-def _per_row(
+def per_row(
     check: Callable[..., FloatArray],
     prefix: str,
     values: Mapping[str, ArrayLike | None],
     counts: Mapping[str, int],
 ) -> dict[str, FloatArray]:
+    """Return terms kN, kF, ... or softening gammaN, ... as fields, by a check such as `vector`; zeros if missing."""
     return {
         prefix + name: check(prefix + name, value, counts[name], f"one entry per {_ROW[name]}")
         for name, value in values.items()
     }
-
-
-def rows_known(scaleG: ArrayLike | None, errorG: ArrayLike | None, nb: int) -> dict[str, FloatArray | None]:
-    """Return scales and position errors of the nb rows of G, as fields."""
-    scales = row_scales(scaleG, nb)
-    return {"scaleG": scales, "errorG": position_errors(errorG, scales, nb)}
 
 
 def known_of_blocks(blocks: VelocityBlocks | AccelerationBlocks) -> dict[str, FloatArray | None]:

@@ -38,9 +38,8 @@ from problem_data.validation import (
     format_entry,
     friction_law,
     nonnegative,
-    position_errors,
     read_only,
-    row_scales,
+    rows_known,
     split_contacts,
 )
 from problem_data.velocity import ConstraintVelProblemData
@@ -183,9 +182,8 @@ def _block_members(
 
 def _known_members(arrays: Members, nb: int) -> dict[str, Any]:
     """Return the scales and errors of the rows of G, if the file has them."""
-    scales = row_scales(arrays.get("scaleG"), nb)
-    errors = position_errors(arrays.get("errorG"), scales, nb)
-    return {name: value for name, value in zip(_KNOWN, (scales, errors), strict=True) if value is not None}
+    known = rows_known(arrays.get("scaleG"), arrays.get("errorG"), nb)
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def velocity_problem(arrays: Members) -> ConstraintVelProblemData:

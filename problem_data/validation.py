@@ -22,7 +22,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 def format_entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str:
     """Return the text ``field[i, j] = value`` for one entry of an array."""
-    return f"{field}[{', '.join(str(i) for i in index)}] = {array[index]!s}"
+    place = f"[{', '.join(str(i) for i in index)}]" if index else ""
+    return f"{field}{place} = {array[index]!s}"
 
 
 def real_numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:
@@ -95,25 +96,21 @@ def nonnegative(field: str, value: ArrayLike | None, size: int, why: str = "") -
     return array
 
 
-def optional_vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray | None:
-    """Return a finite vector of ``size`` entries; None if it is missing."""
-    return None if value is None else float_array(field, value, (size,), why)
+def rows_known(scaleG: ArrayLike | None, errorG: ArrayLike | None, nb: int) -> dict[str, FloatArray | None]:
+    """Return positive scales and position errors of the nb rows of G, as fields; None for missing ones.
 
-
-def row_scales(value: ArrayLike | None, nb: int) -> FloatArray | None:
-    """Return the scales (nb,) of the rows of G, or None if they are missing; raise an error unless all are positive."""
-    scales = optional_vector("scaleG", value, nb, "one entry per row of G")
+    Errors require scales.
+    """
+    known = {
+        name: None if value is None else float_array(name, value, (nb,), "one entry per row of G")
+        for name, value in (("scaleG", scaleG), ("errorG", errorG))
+    }
+    scales = known["scaleG"]
     if scales is not None:
         raise_for_entries("scaleG", scales, scales <= 0.0, "> 0")
-    return scales
-
-
-def position_errors(value: ArrayLike | None, scales: FloatArray | None, nb: int) -> FloatArray | None:
-    """Return position errors of nb rows, or None if they are missing. They require scales."""
-    errors = optional_vector("errorG", value, nb, "one entry per row of G")
-    if errors is not None and scales is None:
+    elif errorG is not None:
         raise ProblemDataError("scaleG", f"missing, wanted shape ({nb},): errorG is given, and compared with it")
-    return errors
+    return known
 
 
 def length(field: str, value: ArrayLike | None) -> int | None:

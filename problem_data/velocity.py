@@ -25,9 +25,7 @@ from problem_data.constrained import (
     ConstrainedDynamics,
     known_of_blocks,
     map_of_any_rows,
-    row_softening,
-    row_terms,
-    rows_known,
+    per_row,
     rows_of_blocks,
 )
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
@@ -44,6 +42,8 @@ from problem_data.validation import (
     friction_law,
     length,
     nonnegative,
+    rows_known,
+    vector,
 )
 from problem_data.validation import friction as coefficients_and_counts
 
@@ -210,8 +210,8 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         )
         rows = {"N": nc, "F": nr, "L": limits.shape[0], "G": bilaterals.shape[0], "B": boxed.shape[0]}
         maps = {"N": normals, "F": tangents, "L": limits, "G": bilaterals, "B": boxed}
-        terms = row_terms({"N": kN, "F": kF, "L": kL, "G": kG, "B": kB}, rows)
-        softening = row_softening({"N": gammaN, "F": gammaF, "L": gammaL, "B": gammaB}, rows)
+        terms = per_row(vector, "k", {"N": kN, "F": kF, "L": kL, "G": kG, "B": kB}, rows)
+        softening = per_row(nonnegative, "gamma", {"N": gammaN, "F": gammaF, "L": gammaL, "B": gammaB}, rows)
         softening["gammaE"] = nonnegative("gammaE", gammaE, cones.size, "one entry per friction cone")
         low, high = force_bounds(lo, hi, rows["B"])
         known = rows_known(scaleG, errorG, rows["G"])

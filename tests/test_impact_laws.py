@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import lcp
 from contactlab import ConstraintSolveError, impact
 from contactlab.impact import ChatterjeeRuina, ImpactStatus, Newton, Poisson, PowerLaw, Stronge
-from contactlab.impact.stronge import solve_compressed
+from contactlab.impact.ordered_laws import solve_compressed
 from problem_data import ConstraintVelProblemData
 
 ORDERED = (Newton, Poisson, Stronge)

@@ -224,7 +224,7 @@ def test_there_and_back() -> None:
         (lambda: softening(0.01), r"h k \+ b = 0.0 for stiffness 0.0, dissipation 0.0"),
         (lambda: softening(1e9, stiffness=1e300), r"h k \+ b = inf"),
         (lambda: softening(0.01, stiffness=[1.0, 2.0], dissipation=[1.0, 2.0, 3.0]), "do not broadcast"),
-        (lambda: softening(0.01, stiffness="soft"), "not a number"),
+        (lambda: softening(0.01, stiffness="soft"), "wanted real numbers"),
         (lambda: softening(0.0, stiffness=1.0), "^h: "),
         (lambda: softening(0.01, stiffness=1.0).rate(-1.0, 0.0), "^h: "),
         (lambda: softening(0.01, stiffness=1.0).rate(0.01, np.inf), "^gap: "),

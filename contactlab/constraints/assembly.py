@@ -182,8 +182,8 @@ class AssembledVelocity:
     Attributes
     ----------
     v
-        Velocity (nv,), read-only. If the rows contradict each other, it is the least-squares solution, with rows in
-        units of their lengths.
+        Velocity (nv,), read-only. If the rows contradict each other, it is the least-squares solution, in the rows' own
+        units.
     converged
         Whether the conditions are met up to rounding.
     error
@@ -246,7 +246,7 @@ def assemble_v(
         known = tolerances(J, np.concatenate([sizes, own]), np.concatenate([error, np.zeros(len(own))]))
         v = nearest_solution(row_space(J, known), J @ v - e, start, wanted)
     e, J = _conditions(model, at, v, cs, plain, t)
-    place = float(np.linalg.norm(Conditions(model, conditions_of(model, at.q, cs, t)).residual(at.q)))
+    place = float(np.linalg.norm(Conditions(model, conditions_of(model, at.q, cs, t)).linearised(at.q)[0]))
     return AssembledVelocity(read_only(v), _velocity_satisfied(e, J, v), float(np.abs(e).max(initial=0.0)), place)
 
 

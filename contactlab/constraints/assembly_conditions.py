@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -28,20 +28,15 @@ from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform, cross_matrix
 
+#: Residual e (k,) of a condition at kinematics, and its rate (k, nv) for motion along v.
+Linearised: TypeAlias = tuple[FloatArray, FloatArray]
+
 
 class Condition(Protocol):
     """Rows of residuals that must vanish at an assembled configuration."""
 
-    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the residual e (k,)."""
-        ...
-
-    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the rate of the residual (k, nv) for motion along v."""
-        ...
-
-    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the sizes (k,) of the terms that are summed to entries of the Jacobian, for the rank rule."""
+    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
+        """Return the residual e (k,), and its rate (k, nv)."""
         ...
 
 
@@ -55,20 +50,10 @@ class FixedPointCondition:
     normals: FloatArray  # (k, 3)
     place: FloatArray  # (3,) initial position
 
-    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the residual e (k,) [m]."""
-        return np.asarray(self.normals @ (point_position(model, kin, self.body, self.point) - self.place))
-
-    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the Jacobian (k, nv)."""
-        return np.asarray(self.normals @ point_jacobian(model, kin, self.body, self.point))
-
-    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the sizes (k,)."""
-        J = point_jacobian_6d(model, kin, self.body, self.point)
-        return np.full(
-            len(self.normals), _column_sizes(J, _reach(model, kin, self.body, self.point))[1].max(initial=0.0)
-        )
+    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
+        """Return the residual e (k,) [m], and its rate (k, nv)."""
+        e = self.normals @ (point_position(model, kin, self.body, self.point) - self.place)
+        return np.asarray(e), np.asarray(self.normals @ point_jacobian(model, kin, self.body, self.point))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,39 +71,19 @@ class LoopClosure:
     aligned: int
     hinge: FloatArray  # (3,) the free axis, for ``aligned`` 2
 
-    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the residual e (k,) [rad, m]."""
-        D, _, shift = self._relative(model, kin)
-        return np.asarray(self.axes[:, :3] @ self._turn(D)[0] + self.axes[:, 3:] @ shift)
-
-    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the Jacobian (k, nv)."""
-        D, one, shift = self._relative(model, kin)
-        J_p = point_jacobian_6d(model, kin, self.predecessor, self.X_p.p)
-        J_s = point_jacobian_6d(model, kin, self.successor, self.X_s.p)
-        R_p = one.R @ self.X_p.R
-        angular = R_p.T @ (J_s[:3] - J_p[:3])
-        # R_p^T (x_s - x_p) changes with the distance of the origins and with the predecessor's axes.
-        linear = R_p.T @ (J_s[3:] - J_p[3:]) + cross_matrix(shift) @ (R_p.T @ J_p[:3])
-        return np.asarray(self.axes[:, :3] @ (self._turn(D)[1] @ angular) + self.axes[:, 3:] @ linear)
-
-    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the sizes (k,)."""
-        D, _, shift = self._relative(model, kin)
-        ends = ((self.predecessor, self.X_p.p), (self.successor, self.X_s.p))
-        (turn_p, move_p), (turn_s, move_s) = (
-            _column_sizes(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p)) for body, p in ends
-        )
-        turn, move = turn_s + turn_p, move_s + move_p + np.linalg.norm(shift) * turn_p
-        angular, linear = (np.linalg.norm(half, axis=1)[:, None] for half in np.split(self.axes, 2, axis=1))
-        return _largest(angular * np.linalg.norm(self._turn(D)[1]) * turn + linear * move)
-
-    def _relative(self, model: Model, kin: Kinematics) -> tuple[FloatArray, Transform, FloatArray]:
-        """Return D = R_p^T R_s and the shift R_p^T (x_s - x_p), with the predecessor's pose."""
+    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
+        """Return the residual e (k,) [rad, m], and its rate (k, nv)."""
         one, two = body_pose(model, kin, self.predecessor), body_pose(model, kin, self.successor)
         R_p, R_s = one.R @ self.X_p.R, two.R @ self.X_s.R
         shift = R_p.T @ (two.R @ self.X_s.p + two.p - one.R @ self.X_p.p - one.p)
-        return R_p.T @ R_s, one, shift
+        turn, rate = self._turn(R_p.T @ R_s)
+        J_p = point_jacobian_6d(model, kin, self.predecessor, self.X_p.p)
+        J_s = point_jacobian_6d(model, kin, self.successor, self.X_s.p)
+        angular = R_p.T @ (J_s[:3] - J_p[:3])
+        # R_p^T (x_s - x_p) changes with the distance of the origins and with the predecessor's axes.
+        linear = R_p.T @ (J_s[3:] - J_p[3:]) + cross_matrix(shift) @ (R_p.T @ J_p[:3])
+        turning, moving = self.axes[:, :3], self.axes[:, 3:]
+        return np.asarray(turning @ turn + moving @ shift), np.asarray(turning @ (rate @ angular) + moving @ linear)
 
     def _turn(self, D: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the rotation error (3,), predecessor's axes, and its rate (3, 3) for a relative angular velocity."""
@@ -202,33 +167,16 @@ class PointDistance:
 
     pair: PointPair
 
-    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the residual e (1,) [m]."""
-        return np.array([self._line(model, kin)[1] - self.pair.zero])
-
-    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the Jacobian (1, nv)."""
-        pair = self.pair
-        J_a = point_jacobian(model, kin, pair.body_a, pair.point_a)
-        J_b = point_jacobian(model, kin, pair.body_b, pair.point_b)
-        return np.asarray(self._line(model, kin)[0] @ (J_b - J_a))[None]
-
-    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the sizes (1,)."""
-        pair = self.pair
-        ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))
-        move = [
-            _column_sizes(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p))[1] for body, p in ends
-        ]
-        return _largest((move[0] + move[1])[None])
-
-    def _line(self, model: Model, kin: Kinematics) -> tuple[FloatArray, float]:
-        """Return the direction (3,) from a to b, and the distance; for coincident points an arbitrary direction."""
+    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
+        """Return the residual e (1,) [m], and its rate (1, nv); coincident points have an arbitrary direction."""
         pair = self.pair
         a = point_position(model, kin, pair.body_a, pair.point_a)
         way = point_position(model, kin, pair.body_b, pair.point_b) - a
         distance = float(np.linalg.norm(way))
-        return (way / distance if distance > 0.0 else np.array([1.0, 0.0, 0.0])), distance
+        along = way / distance if distance > 0.0 else np.array([1.0, 0.0, 0.0])
+        J_a = point_jacobian(model, kin, pair.body_a, pair.point_a)
+        J_b = point_jacobian(model, kin, pair.body_b, pair.point_b)
+        return np.array([distance - pair.zero]), np.asarray(along @ (J_b - J_a))[None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,38 +186,9 @@ class CustomCondition:
     rows: CustomRows
     t: float
 
-    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the residual e (m,)."""
-        return self.rows.assembly_position(model, kin.q, self.t)[0]
-
-    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the Jacobian (m, nv)."""
-        return self.rows.assembly_position(model, kin.q, self.t)[1]
-
-    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
-        """Return the sizes of the entries (m,); the sizes of their terms are unknown."""
-        return _largest(np.abs(self.jacobian(model, kin)))
-
-
-def _column_sizes(J: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
-    """Return the sizes (nv,) of angular and of linear motion by each column of a Jacobian (6, nv).
-
-    The linear size includes the rotation times a lever of length ``reach`` [m], because such terms may have cancelled.
-    """
-    turn = np.linalg.norm(J[:3], axis=0)
-    return turn, np.linalg.norm(J[3:], axis=0) + reach * turn
-
-
-def _reach(model: Model, kin: Kinematics, body: str, point: FloatArray) -> float:
-    """Return the largest distance of a point from other bodies [m], a bound on all levers."""
-    origins = np.array([body_pose(model, kin, other.name).p for other in model.bodies])
-    here = point_position(model, kin, body, point)
-    return float(np.linalg.norm(origins - here, axis=1).max(initial=0.0))
-
-
-def _largest(terms: FloatArray) -> FloatArray:
-    """Return the largest entry of each row (k,)."""
-    return np.asarray(terms.max(axis=1, initial=0.0))
+    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
+        """Return the residual e (m,), and its rate (m, nv)."""
+        return self.rows.assembly_position(model, kin.q, self.t)
 
 
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:

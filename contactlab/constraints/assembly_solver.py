@@ -17,7 +17,7 @@ from contactlab.constraints.evaluation import tolerances
 from contactlab.constraints.solution import RowSpace, row_space
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.joints import FloatingBase, Spherical
-from contactlab.multibody.kinematics import Kinematics, kinematics
+from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_spatial_jacobian
 from contactlab.spatial.arrays import FloatArray
@@ -40,24 +40,16 @@ class Conditions:
     model: Model
     parts: Sequence[Condition]
 
-    def residual(self, q: FloatArray) -> FloatArray:
-        """Return the residual e (k,) at a configuration."""
-        return self._stacked(kinematics(self.model, q))
-
     def linearised(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the residual e (k,) and its derivative (k, nv)."""
+        """Return the residual e (k,) at a configuration, and its derivative (k, nv)."""
         kin = kinematics(self.model, q)
-        rows = [part.jacobian(self.model, kin) for part in self.parts]
-        return self._stacked(kin), np.concatenate([np.zeros((0, self.model.nv)), *rows])
+        pairs = [part.linearised(self.model, kin) for part in self.parts]
+        e = np.concatenate([np.zeros(0), *(e for e, _ in pairs)])
+        return e, np.concatenate([np.zeros((0, self.model.nv)), *(J for _, J in pairs)])
 
-    def row_space(self, q: FloatArray, e: FloatArray, J: FloatArray) -> RowSpace:
+    def row_space(self, e: FloatArray, J: FloatArray) -> RowSpace:
         """Return rank and spaces of the derivative J (k, nv) at a configuration with the residual e (k,)."""
-        kin = kinematics(self.model, q)
-        sizes = np.concatenate([np.zeros(0), *(part.sizes(self.model, kin) for part in self.parts)])
-        return row_space(J, tolerances(J, sizes, e))
-
-    def _stacked(self, kin: Kinematics) -> FloatArray:
-        return np.concatenate([np.zeros(0), *(part.residual(self.model, kin) for part in self.parts)])
+        return row_space(J, tolerances(J, np.full(len(J), np.abs(J).max(initial=0.0)), e))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,16 +136,16 @@ def _descend(
         if foreseen <= 1e-13 * error**2:
             break  # a stationary point
         there = integrate(conditions.model, q, step, 1.0)
-        ratio = (error**2 - float(np.linalg.norm(conditions.residual(there))) ** 2) / foreseen
+        e_there, J_there = conditions.linearised(there)
+        now = float(np.linalg.norm(e_there))
+        ratio = (error**2 - now**2) / foreseen
         factor *= 0.1 if ratio > 0.75 else 1.0 if ratio > 0.25 else 8.0
         factor = max(factor, 1e-12)
         if ratio <= 1e-3:
             factor *= 2.0
             slow += factor > 1e6
             continue
-        q = there
-        e, J = conditions.linearised(q)
-        now = float(np.linalg.norm(e))
+        q, e, J = there, e_there, J_there
         slow = slow + 1 if now > (1.0 - 1e-9 if to_the_end else 0.99) * error else 0
         error = now
     return AssemblySolution(q, error, iterations)
@@ -181,7 +173,7 @@ def project_to_solutions(
     for _ in range(steps):
         if error <= tolerance:
             break
-        there = integrate(conditions.model, q, conditions.row_space(q, e, J).solve(-e), 1.0)
+        there = integrate(conditions.model, q, conditions.row_space(e, J).solve(-e), 1.0)
         e, J = conditions.linearised(there)
         now = float(np.linalg.norm(e))
         if not now < error:
@@ -223,7 +215,7 @@ def nearest_on_solutions(
     iterations = 0
     while iterations < budget:
         d, D = difference_jacobian(model, q0, q)
-        rows = conditions.row_space(q, *conditions.linearised(q))
+        rows = conditions.row_space(*conditions.linearised(q))
         step = _newton_step(conditions, q0, q, root, d, D, rows)
         slope = float((root * d) @ (root * (D @ step)))
         if float(np.abs(step).max(initial=0.0)) <= _LAST or slope >= -1e-15 * objective:
@@ -293,7 +285,7 @@ def _curvature(
     ``hessian`` has the terms without second derivatives of the rows and of d; the result has these second derivatives.
     """
     model, Z = conditions.model, rows.null
-    multipliers = rows.multipliers(gradient)
+    multipliers = rows.multipliers(rows.basis.T @ gradient)
     if not multipliers.any():
         return np.zeros_like(hessian)
 

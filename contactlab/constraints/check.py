@@ -1,4 +1,4 @@
-"""Check the Jacobian, bias, errors and wrenches of a constraint against each other, by differences and simulations."""
+"""Check the Jacobian, bias, errors and wrenches of a constraint against each other, by differences."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from contactlab.constraints.assembly import assemble_q, assemble_v
 from contactlab.constraints.constraint_set import AnyConstraint, ConstraintSet
 from contactlab.constraints.evaluation import (
     check_set,
-    constrained_system,
-    constraint_velocity_error,
     evaluated,
     time_of,
 )
 from contactlab.constraints.kernels.kkt_codes import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.constraints.rows import ConstraintError
 from contactlab.constraints.wrenches import group_wrenches
-from contactlab.multibody.centroidal import kinetic_energy, potential_energy
 from contactlab.multibody.configuration import integrate, random_configuration
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.model import Model
@@ -104,60 +101,6 @@ def worst(
 
 
 @dataclass(frozen=True)
-class FreeRun:
-    """Drift of the energy and of the rows in a simulation without driving forces."""
-
-    steps: int
-    energy_drift: float  # largest change of kinetic and potential energy [J]
-    #: Largest kinetic energy, or its largest change [J]: the scale of the drift.
-    energy_scale: float
-    error: float  # largest velocity error of a row
-
-
-def free_run(
-    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, duration: float, steps: int, t: float
-) -> FreeRun:
-    """Run explicit midpoint steps (second order) from t on, without driving forces and stabilisation."""
-    h = duration / steps
-    for group in cs.groups:
-        cs = cs.with_baumgarte(group.name, None)
-    first = scale = kinetic_energy(model, q, v)
-    start = first + potential_energy(model, q)
-    drift = error = 0.0
-    for step in range(steps):
-        half = v + 0.5 * h * _acceleration(model, cs, q, v, t + step * h)
-        middle = integrate(model, q, v, 0.5 * h)
-        v = v + h * _acceleration(model, cs, middle, half, t + (step + 0.5) * h)
-        q = integrate(model, q, half, h)
-        kinetic = kinetic_energy(model, q, v)
-        scale = max(scale, kinetic, abs(kinetic - first))
-        drift = max(drift, abs(kinetic + potential_energy(model, q) - start))
-        rates = constraint_velocity_error(model, q, v, cs, t=t + (step + 1) * h)
-        error = max(error, float(np.abs(rates).max(initial=0.0)))
-    return FreeRun(steps, float(drift), float(scale), error)
-
-
-def _acceleration(model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
-    """Return the accelerations under the constraints, by least squares of the whole system, for rows of any rank."""
-    zero = np.zeros(model.nv)
-    system = constrained_system(model, q, v, zero, cs, t=t)
-    # Scaled to a unit diagonal of H, so that light bodies are not neglected.
-    scale = 1.0 / np.sqrt(np.diag(system.H))
-    H, G = system.H * scale[:, None] * scale, system.G * scale
-    n = cs.n_rows
-    A = np.block([[H, -G.T], [G, np.zeros((n, n))]])
-    x = np.linalg.lstsq(A, np.concatenate([-system.C * scale, system.gamma]), rcond=1e-12)[0]
-    return np.asarray(x[: model.nv] * scale)
-
-
-# Steps of the free runs, whose energy drift falls as 1 / steps^2.
-_STEPS = (100, 200, 400)
-# Halving the step must reduce the drift by this factor, unless the drift is only rounding.
-_GAIN = 0.5
-_ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
 class ConstraintCheck:
     """One comparison of two quantities.
 
@@ -200,12 +143,9 @@ class ConstraintReport:
     ----------
     checks
         The comparisons.
-    runs
-        Simulations with decreasing steps; none if the rows do work, or if no state that satisfies them was found.
     """
 
     checks: tuple[ConstraintCheck, ...]
-    runs: tuple[FreeRun, ...]
 
     @property
     def ok(self) -> bool:
@@ -228,10 +168,6 @@ class ConstraintReport:
             where = "" if check.ok or not check.row else f", row {check.row}"
             verdict = "ok" if check.ok else "WRONG"
             lines.append(f"{check.name:<44} {verdict:<5} {check.error:.1e} (at most {check.tolerance:.0e}){where}")
-        for run in self.runs:
-            lines.append(
-                f"free run in {run.steps} steps: energy within {run.energy_drift:.1e} J, rows within {run.error:.1e}"
-            )
         return "\n".join(lines)
 
 
@@ -244,14 +180,12 @@ def check_constraint(
     seed: int = 0,
     t: float = 0.3,
     tolerance: float = 1e-6,
-    duration: float = 0.2,
 ) -> ConstraintReport:
-    """Compare a constraint with finite differences of itself, and run a model under it.
+    """Compare a constraint with finite differences of itself.
 
     At random states, times and directions of motion it makes four comparisons: the rate of the position error with the
     velocity error; the slope of the velocity error in v with G; its rate along a motion with G a - gamma; and the
-    wrenches with G^T lambda. From a state that satisfies the constraint, a simulation without driving forces must keep
-    its energy, up to an error that decreases with the step.
+    wrenches with G^T lambda.
 
     Parameters
     ----------
@@ -269,8 +203,6 @@ def check_constraint(
         Mean time [s] of the random times.
     tolerance
         Tolerance of the finite differences, relative to 1 + the largest compared number.
-    duration
-        Duration of the simulations [s]; 0 omits them.
 
     Returns
     -------
@@ -281,14 +213,12 @@ def check_constraint(
     -----
     A contact's position error is zero by definition and is not compared. A loop's position error is compared only at a
     closed loop that moves as the rows allow, because it must agree only there: check all rows of a hinge together.
-    Energy is not compared if the constraint does work.
     """
     cs = _as_set(model, constraint)
     time, limit = time_of(t), finite_number(tolerance, "tolerance", ConstraintError)
     count: object = samples  # callers may ignore the annotation
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise ConstraintError("samples", f"must be a number of states, at least 1, got {samples!r}")
-    span = finite_number(duration, "duration", ConstraintError)
     rng = np.random.default_rng(seed)
     given = None if q is None else finite_array(q, "q", (model.nq,), ConstraintError)
     states = []
@@ -325,8 +255,7 @@ def check_constraint(
         compared("velocity error's rate = G a - gamma", states, bias, rates, no_rate),
         compared("wrenches = G^T lambda", states, wrench, said, "no method wrenches"),
     ]
-    energy, runs = _energy(model, cs, met, span, none_met)
-    return ConstraintReport((*checks, energy), runs)
+    return ConstraintReport(tuple(checks))
 
 
 def _as_set(model: Model, constraint: AnyConstraint | ConstraintSet | Iterable[AnyConstraint | Any]) -> ConstraintSet:
@@ -349,31 +278,3 @@ def _assembled(model: Model, cs: ConstraintSet, state: State) -> State | None:
     if not (place.converged and motion.converged):
         return None
     return State(place.q, motion.v, state.a, state.t)
-
-
-def _energy(
-    model: Model, cs: ConstraintSet, met: Sequence[State], duration: float, none_met: str
-) -> tuple[ConstraintCheck, tuple[FreeRun, ...]]:
-    """Check that the energy of a free run is constant, with an error that decreases with the step."""
-    name = "energy kept, the better the smaller the step"
-    why = none_met or ("" if duration > 0.0 else "no duration")
-    if not why:
-        why = _work(model, cs, met[0])
-    if why:
-        return ConstraintCheck(name, np.nan, 1.0, note=why), ()
-    runs = tuple(free_run(model, cs, met[0].q, met[0].v, duration, steps, met[0].t) for steps in _STEPS)
-    first, last = runs[0], runs[-1]
-    # Fraction of the error that remains after halving the step twice, and its bound.
-    allowed = max(_GAIN**2 * first.energy_drift, _ROUNDING * last.energy_scale)
-    # A mechanism that cannot move has no kinetic energy to compare.
-    return ConstraintCheck(name, last.energy_drift / allowed if allowed > 0.0 else 0.0, 1.0), runs
-
-
-def _work(model: Model, cs: ConstraintSet, state: State) -> str:
-    """Return why the energy can change, or an empty text: rows move with time, or their forces have power."""
-    rows = evaluated(model, state.q, state.v, cs, JACOBIAN | VELOCITY_ERROR, state.t)
-    if any(custom.level == "acceleration" for custom in cs.packed.custom) or np.any(cs.accelerations):
-        return "accelerations are prescribed"
-    power = np.abs(rows.G @ state.v)
-    size = np.abs(rows.G) @ np.abs(state.v) + np.linalg.norm(rows.G, axis=1)
-    return "the constraint does work: it moves with time" if np.any(power > 1e-8 * size) else ""

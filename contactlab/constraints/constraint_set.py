@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from contactlab.constraints.custom import CustomConstraint, CustomRows, read_custom
-from contactlab.constraints.kernels.kkt_codes import unit_forces_size
+from contactlab.constraints.kernels.kkt_codes import motion_size
 from contactlab.constraints.rows import (
     Baumgarte,
     ConstraintError,
@@ -19,7 +19,6 @@ from contactlab.constraints.rows import (
     PointPair,
     baumgarte_of,
 )
-from contactlab.multibody.kernels.codes import STACK
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import body_frames, structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
@@ -34,20 +33,12 @@ _ALPHA, _BETA = 7, 8
 class PackedConstraints:
     """Buffers of a set; see `contactlab.constraints.kernels.layout`. Not to be modified."""
 
-    #: ints, floats: Blocks and rows.
-    ints: IntArray
-    floats: FloatArray
-    #: model_ints, model_floats: The model's buffers followed by these, so that two arrays fewer are passed.
+    #: model_ints, model_floats: The model's buffers, followed by blocks and rows.
     model_ints: IntArray
     model_floats: FloatArray
     n: int  # number of rows
-    groups: int  # number of groups of contact rows that are carried through the tree together
     baumgarte: FloatArray  # (n, 2) alpha and beta of each row [1/s], zero without stabilisation
     custom: tuple[CustomRows, ...]  # the custom constraints with their rows
-    contacts_only: bool  # whether every row is a contact's
-    #: Length of the workspace of unit forces, or 0 if the stack is sufficient. It is -1 if some rows are not contact
-    #: rows, or if there are more rows than degrees of freedom.
-    work: int
 
 
 def pack_rows(
@@ -90,40 +81,18 @@ def pack_rows(
         else:
             continue
         blocks.setdefault(key, (both, []))[1].append(i)
-    ints: list[int] = [n, len(blocks), sum(len(rows) for _, rows in blocks.values()), 0]
+    ints: list[int] = [n, len(blocks), sum(len(rows) for _, rows in blocks.values())]
     order: list[int] = []
-    groups: list[list[int]] = []
     for (kind, s, p, _), (_, rows) in blocks.items():
         ints += [kind, s, p, len(order), len(rows)]
-        if kind == _CONTACT:
-            tip = _tip(model, s)
-            for first in range(len(order), len(order) + len(rows)):
-                if not groups or groups[-1][0] != tip or groups[-1][2] == 4 or groups[-1][1] + groups[-1][2] != first:
-                    groups.append([tip, first, 0])
-                groups[-1][2] += 1
         order += rows
-    ints[3] = len(groups)
-    floats = np.concatenate([*(both for both, _ in blocks.values()), row.ravel(), np.zeros(0)])
-    own_ints = np.array(ints + order + [entry for group in groups for entry in group], dtype=np.int64)
-    contacts_only = all(key[0] == _CONTACT for key in blocks) and not custom
-    size = unit_forces_size(model.packed.nl, model.nv, n, len(groups))
     return PackedConstraints(
-        own_ints,
-        floats,
-        np.concatenate([model.packed.ints, own_ints]),
-        np.concatenate([model.packed.floats, floats]),
+        np.concatenate([model.packed.ints, np.array(ints + order, dtype=np.int64)]),
+        np.concatenate([model.packed.floats, *(both for both, _ in blocks.values()), row.ravel()]),
         n,
-        len(groups),
         read_only(row[:, _ALPHA : _BETA + 1]),
         tuple(custom),
-        contacts_only,
-        -1 if not contacts_only or n > model.nv else size if size > STACK else 0,
     )
-
-
-def _tip(model: Model, link: int) -> int:
-    """Return the last degree of freedom that moves a link, -1 for none."""
-    return int(structure(model).iv[link + 1]) - 1 if link >= 0 else -1
 
 
 def _in_link(model: Model, number: int, field: str, body: str, R: FloatArray, p: FloatArray) -> tuple[int, FloatArray]:
@@ -236,30 +205,19 @@ def grouped(
 
 def _members(constraints: Sequence[Any]) -> list[list[int]]:
     """Return the constraints of each group, by number: linked by a name, or as contacts by body, point and id."""
-    members: list[list[int]] = []
-    group_of: dict[Hashable, list[int]] = {}
+    groups: list[tuple[set[Hashable], list[int]]] = []
     for number, constraint in enumerate(constraints):
-        links: list[Hashable] = []
+        links: set[Hashable] = {("row", number)}
         if getattr(constraint, "name", None) is not None:
-            links.append(constraint.name)
+            links.add(constraint.name)
         if isinstance(constraint, ContactConstraint):
-            links.append((constraint.body, *constraint.point.tolist(), constraint.id))
-        own: list[int] | None = None
-        for link in links:
-            other = group_of.get(link)
-            if own is None:
-                own = other
-            elif other is not None and other is not own:
-                # A row links two groups, one by its name and one by its point.
-                own.extend(other)
-                members.remove(other)
-                group_of |= {key: own for key, value in group_of.items() if value is other}
-        if own is None:
-            own = []
-            members.append(own)
-        own.append(number)
-        group_of |= dict.fromkeys(links, own)
-    return sorted((sorted(numbers) for numbers in members), key=lambda numbers: numbers[0])
+            links.add((constraint.body, *constraint.point.tolist(), constraint.id))
+        # A row can link two groups, one by its name and one by its point.
+        linked = [group for group in groups if links & group[0]]
+        groups = [group for group in groups if not links & group[0]]
+        numbers = [number, *(other for _, others in linked for other in others)]
+        groups.append((links.union(*(keys for keys, _ in linked)), sorted(numbers)))
+    return sorted(numbers for _, numbers in groups)
 
 
 def find_group(keys: dict[Hashable, int], key: object) -> int:
@@ -331,8 +289,8 @@ class ConstraintSet:
     _keys: dict[Hashable, int] = field(repr=False)
     _places: tuple[slice, ...] = field(repr=False)
     # Arguments of the usual calls, together to save look-ups: the model (None if it or the set has custom parts), its
-    # buffers followed by the set's, nv, number of rows, and length of the workspace of unit forces as in `packed`.
-    _quick: tuple[Model | None, IntArray, FloatArray, int, int, int] = field(repr=False)
+    # buffers followed by the set's, number of rows, and length of the workspace.
+    _quick: tuple[Model | None, IntArray, FloatArray, int, int] = field(repr=False)
 
     def __init__(self, model: Model, constraints: Iterable[AnyConstraint | Any]) -> None:
         if not isinstance(model, Model):
@@ -380,7 +338,7 @@ class ConstraintSet:
                     labels[row] = f"{called[number]}[{number}]"
         packed = pack_rows(model, constraints, places, custom, pull)
         owner = None if custom or model.packed.custom else model
-        quick = (owner, packed.model_ints, packed.model_floats, model.nv, n, packed.work)
+        quick = (owner, packed.model_ints, packed.model_floats, n, motion_size(model.packed.nl, model.nv, n))
         values = (model, constraints, n, groups, tuple(labels), packed, keys, places, quick)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)

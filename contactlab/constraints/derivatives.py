@@ -12,7 +12,7 @@ from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom,
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
 from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, row_rates_size
 from contactlab.constraints.rows import ConstraintError
-from contactlab.constraints.solution import row_basis, unit_columns
+from contactlab.constraints.solution import row_space, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
 from contactlab.multibody.kernels.codes import head_size
@@ -109,17 +109,17 @@ def forward_dynamics_constraints_derivatives(
         # If rows are redundant, use orthonormal rows in units of inertia, in which the rank is determined: G = B Q /
         # scale.
         scale = unit_columns(H)
-        basis = row_basis(rows.G * scale, tolerances(rows.G, rows.scale, rows.phi), "qr")
-        y = scale * (basis.Q.T @ basis.targets(motion.forces))
+        space = row_space(rows.G * scale, tolerances(rows.G, rows.scale, rows.phi))
+        y = scale * space.solve(motion.forces)
         held = _FixedMultipliers(motion.a, motion.forces, rows.gamma - rows.G @ motion.a, y)
         lifted, shared = _others(model, cs, q_, held)
         if cs.packed.custom:
             own = _differenced(model, cs, q_, v_, time, held)
             pushed, wanted, lifted, shared = pushed + own[0], wanted + own[1], lifted + own[2], shared + own[3]
-        wanted = wanted + basis.multipliers(basis.Q @ (scale[:, None] * lifted))
-        a, forces = _solve_blocks(H, basis.Q / scale, pushed, basis.targets(wanted))
-        forces = basis.multipliers(forces)
-        forces[:, : 2 * nv] += shared - basis.U @ (basis.U.T @ shared)
+        wanted = wanted + space.multipliers(space.basis.T @ (scale[:, None] * lifted))
+        a, forces = _solve_blocks(H, space.basis.T / scale, pushed, space.targets(wanted))
+        forces = space.multipliers(forces)
+        forces[:, : 2 * nv] += shared - space.U @ (space.U.T @ shared)
     if not (np.isfinite(a).all() and np.isfinite(forces).all()):
         raise ConstraintError("q", "the entries are finite but so large or so small that the derivatives are not")
     return ConstrainedMotionDerivatives(*np.split(a, 3, axis=1), *np.split(forces, 3, axis=1))

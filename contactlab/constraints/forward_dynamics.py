@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike
 from contactlab.constraints import solve
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.evaluation import (
-    ConstrainedSystem,
     RowValues,
     check_set,
     constrained_system,
@@ -25,7 +23,6 @@ from contactlab.constraints.evaluation import (
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
     DEPENDENT,
-    DIRECT,
     GAMMA,
     JACOBIAN,
     METHODS,
@@ -33,24 +30,16 @@ from contactlab.constraints.kernels.kkt_codes import (
     NOT_FINITE_RESULT,
     NULL_SPACE,
     POSITION_ERROR,
-    UNIT_FORCES,
     VELOCITY_ERROR,
-    System,
     motion_size,
 )
 from contactlab.constraints.rows import ConstraintError
 from contactlab.constraints.solution import (
-    KKTSolution,
     LinearSolver,
     check_linear_solver,
-    make_solution,
     residual_of,
-    row_basis,
-    solve_square,
-    unit_columns,
 )
 from contactlab.multibody.arguments import (
-    ON_STACK,
     Entry,
     check_finite,
     checked,
@@ -73,31 +62,14 @@ def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0
     1998). This takes O(links) for each row and no mass matrix. Rows can be of any kind, also redundant. This is RBDL's
     K. Arguments as for `constraint_jacobian`.
     """
-    from contactlab.constraints.kernels.unit_forces import delassus_matrix as fill
-
     at = q if isinstance(q, Kinematics) else kinematics(model, q)
     G = constraint_jacobian(model, at, cs, t=t)
     m, nv = G.shape
     factor = factorize_mass_matrix(model, at)
     K = np.empty((m, m))
-    work = np.empty(nv * (m + 5) + 24)
-    fill(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
+    work = np.empty(nv * (7 * m + 2) + (m + 1) ** 2)
+    _kernels().delassus_matrix(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
     return K
-
-
-def solve_by_unit_forces(
-    model: Model, q: Instant, system: ConstrainedSystem, c: ArrayLike, linear_solver: LinearSolver
-) -> KKTSolution:
-    """Solve by the range-space method, with M^-1 from the articulated bodies and the caller's factorisation."""
-    H, G, gamma = system.H, system.G, system.gamma
-    load = np.asarray(c, dtype=np.float64)
-    scale = unit_columns(H)
-    basis = row_basis(G * scale, system.tolerance, linear_solver)
-    rows = basis.Q / scale
-    factor = factorize_mass_matrix(model, q)
-    Y, free = factor.solve(rows.T), factor.solve(load)
-    mu = solve_square(rows @ Y, basis.targets(gamma) - rows @ free, linear_solver)
-    return make_solution(System(H, G, load, gamma), free + Y @ mu, basis.multipliers(mu), basis.rank)
 
 
 #: Methods for the system; see `forward_dynamics_constraints`.
@@ -105,12 +77,8 @@ Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
 
 _NO_FORCES = np.zeros((0, 6))
 _NO_ROWS = np.zeros((0, 0))
-_NO_ORDER = np.zeros(0, dtype=np.int64)
 
 _empty = np.empty
-
-# Sizes depend on a few small numbers, and few combinations occur in a program.
-_work_size = functools.lru_cache(maxsize=1024)(motion_size)
 
 
 def _kernels() -> Any:
@@ -119,13 +87,10 @@ def _kernels() -> Any:
     return constrained_motion
 
 
-# Compiled functions, at a fraction of a microsecond per call. The fast ones accept only operands of these types:
-# integers, order, floats, q, v, tau, workspace, a, forces; dense, method.
-_full_mass_matrix = Entry(lambda: _kernels().full_mass_matrix)
-_full_unit_forces = Entry(lambda: _kernels().full_unit_forces)
-_fast_mass_matrix = Entry(lambda: single_signature(_kernels().fast_mass_matrix, 2, (1,) * 7, 0, 0))
-# Integers, floats, q, v, tau, workspace, a, forces.
-_fast_unit_forces = Entry(lambda: single_signature(_kernels().fast_unit_forces, 1, (1,) * 7))
+# Compiled functions, at a fraction of a microsecond per call. The fast one accepts only operands of these types:
+# integers, order, floats, q, v, tau, workspace, a, forces; method.
+_motion = Entry(lambda: _kernels().constrained_motion)
+_fast_motion = Entry(lambda: single_signature(_kernels().fast_motion, 2, (1,) * 7, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +145,14 @@ def forward_dynamics_constraints(
     method
         "direct": the whole matrix [H G^T; G 0] by LU. "range_space_sparse": forces first, through H = L^T L along the
         branches of the tree. "null_space": accelerations first. "kokkevis": without a mass matrix, by unit forces
-        through the articulated bodies; for contacts only, and nearly always the fastest (Kokkevis and Metaxas 1998; the
-        others: Featherstone 2008, section 8.2). All four have the same result. If rows are dependent or nearly so, or H
+        through the articulated bodies, nearly always the fastest for contacts (Kokkevis and Metaxas 1998; the others:
+        Featherstone 2008, section 8.2). All four have the same result. If rows are dependent or nearly so, or H
         is singular, every method calls the null-space method, whose QR with pivoting determines the rank.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
     linear_solver
         None, or the factorisation used after the rows were reduced to independent ones: "lu", "qr" or "colpiv_qr",
-        "complete_orthogonal", "svd". See `contactlab.constraints.solve.direct`.
+        "complete_orthogonal", "svd". It is the same for every method: see `contactlab.constraints.solve.direct`.
     t
         Time [s], for custom constraints that depend on it.
 
@@ -196,26 +161,24 @@ def forward_dynamics_constraints(
     MultibodyError
         A wrong length, an entry that is not finite, or a quaternion without unit length.
     ConstraintError
-        The set belongs to another model, the method is unknown or "kokkevis" with rows that are not contacts, or the
-        motion is not determined: H is singular (Euler angles at their singularity) and the constraints leave the model
-        free.
+        The set belongs to another model, the method is unknown, or the motion is not determined: H is singular (Euler
+        angles at their singularity) and the constraints leave the model free.
     """
-    if f_ext is None and linear_solver is None and t == 0.0:
+    number = METHODS.get(method, -1)
+    if f_ext is None and linear_solver is None and t == 0.0 and number >= 0:
         try:
-            owner, ints, floats, nv, m, size = cs._quick
+            owner, ints, floats, m, size = cs._quick
         except AttributeError:
             owner = None  # no set
         if owner is model and type(q) is np.ndarray:
-            a = _empty(nv)
-            forces = _empty(m)
+            nv = model.nv
+            a, forces, order, work = _empty(nv), _empty(m), _empty(nv + m, dtype=np.int64), _empty(size)
             rank = DEPENDENT
             try:
-                if size >= 0 and method == "kokkevis":
-                    work = _empty(size) if size else ON_STACK
-                    residual: float = _fast_unit_forces.call(ints, floats, q, v, tau, work, a, forces)
-                    rank = m if residual >= 0.0 else int(residual)
+                rank, residual = _fast_motion.call(ints, order, floats, q, v, tau, work, a, forces, number)
                 if rank == DEPENDENT:
-                    rank, residual = _by_mass_matrix(model, q, v, tau, cs, method, a, forces)
+                    # Unit forces cannot separate dependent rows, and cannot act on a body without inertia.
+                    rank, residual = _fast_motion.call(ints, order, floats, q, v, tau, work, a, forces, NULL_SPACE)
             except (TypeError, ValueError):
                 rank = DEPENDENT  # not plain arrays; of an empty list, even its type is unknown
             if rank >= 0:
@@ -223,43 +186,19 @@ def forward_dynamics_constraints(
     check_set(model, cs)
     check_method(method, (*METHODS,))
     check_linear_solver(linear_solver)
-    if method == "kokkevis":
-        _check_contacts(cs)
     if linear_solver is not None:
-        return _motion_with_linear_solver(model, q, v, tau, cs, method, f_ext, linear_solver, t)
+        system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
+        load = np.asarray(tau, dtype=np.float64) - system.C
+        how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": system.tolerance}
+        solution = solve.null_space(system.H, system.G, load, system.gamma, **how)
+        return ConstrainedMotion(solution.x, solution.multipliers, solution.rank, solution.residual)
     return _checked_motion(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
-
-
-def _by_mass_matrix(
-    model: Model, q: Any, v: Any, tau: Any, cs: ConstraintSet, method: str, a: FloatArray, forces: FloatArray
-) -> tuple[int, float]:
-    """Return rank and residual; the rank is also `DEPENDENT` if the general call must decide."""
-    number = METHODS.get(method, UNIT_FORCES)
-    if number == UNIT_FORCES:
-        # Unit forces cannot separate dependent rows.
-        if method != "kokkevis" or not cs.packed.contacts_only:
-            return DEPENDENT, 0.0
-        number = NULL_SPACE
-    nv, m, packed = a.shape[0], forces.shape[0], cs.packed
-    order = _empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
-    work = _empty(_work_size(number, model.packed.nl, nv, m, 0))
-    rank, residual = _fast_mass_matrix.call(
-        packed.model_ints, order, packed.model_floats, q, v, tau, work, a, forces, model.packed.chain, number
-    )
-    return rank, residual
 
 
 def check_method(method: str, known: tuple[str, ...]) -> None:
     """Raise if a method is unknown."""
     if method not in known:
         raise ConstraintError("method", f"must be one of {known}, got {method!r}")
-
-
-def _check_contacts(cs: ConstraintSet) -> None:
-    """Raise if a row is not a contact: unit forces act on bodies at points, which other rows do not have."""
-    others = [f"{group.name!r} ({group.kind})" for group in cs.groups if group.kind != "contact"]
-    if others:
-        raise ConstraintError("method", f"'kokkevis' takes contacts only, not {', '.join(others)}; try 'direct'")
 
 
 def _checked_motion(
@@ -277,7 +216,7 @@ def _checked_motion(
     ints, floats = rows.model_ints, rows.model_floats
     force = checked_vector("tau", tau, nv)
     forces_ext = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    q_, v_, custom, work, ready = at_state(model, q, v, _work_size(method, packed.nl, nv, m, rows.groups))
+    q_, v_, custom, work, ready = at_state(model, q, v, motion_size(packed.nl, nv, m))
     given = _NO_ROWS
     if cs.packed.custom:
         for name, array in (("q", q_), ("v", v_)):
@@ -288,19 +227,13 @@ def _checked_motion(
         fill_custom(cs, model, q_, v_, t, JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR, out)
         given[:, :nv], given[:, nv], given[:, nv + 1] = out.G, out.gamma, out.phi
     a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
-    rank, residual = DEPENDENT, 0.0
-    if method == UNIT_FORCES and m <= nv:
-        residual = _full_unit_forces.call(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
-        rank = m if residual >= 0.0 else int(residual)
-    if method == UNIT_FORCES and rank == DEPENDENT:
-        # Unit forces cannot separate dependent rows, and cannot act on a body without inertia.
-        method = NULL_SPACE
-        q_, v_, custom, work, ready = at_state(model, q, v, _work_size(method, packed.nl, nv, m, 0))
-    if rank == DEPENDENT:
-        rank, residual = _full_mass_matrix.call(
+    for number in (method, NULL_SPACE):
+        rank, residual = _motion.call(
             ints, order, floats, q_, v_, force, forces_ext, custom, given, work,
-            a, forces, ready, int(packed.chain), method,
+            a, forces, ready, number,
         )  # fmt: skip
+        if rank != DEPENDENT:
+            break
     if rank >= 0:
         return ConstrainedMotion(a, forces, int(rank), float(residual))
     code = (
@@ -323,49 +256,6 @@ def _undetermined(model: Model, code: int) -> ConstraintError:
     return ConstraintError(
         "q", f"the mass matrix is singular on motions that the constraints allow: they are not determined{hint}"
     )
-
-
-def _motion_with_linear_solver(
-    model: Model,
-    q: Instant,
-    v: ArrayLike | None,
-    tau: ArrayLike,
-    cs: ConstraintSet,
-    method: Method,
-    f_ext: ArrayLike | None,
-    linear_solver: LinearSolver,
-    t: float,
-) -> ConstrainedMotion:
-    """Return the constrained motion with the caller's factorisation ``linear_solver``.
-
-    The system is formed as arrays and solved by the functions of `contactlab.constraints.solve`, not by one kernel.
-    """
-    system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
-    load = np.asarray(tau, dtype=np.float64) - system.C
-    if method == "kokkevis":
-        solution = solve_by_unit_forces(model, q, system, load, linear_solver)
-    else:
-        rows = system.G, system.gamma, system.tolerance
-        solution = solve_by(method, model, system.H, load, *rows, linear_solver)
-    return ConstrainedMotion(solution.x, solution.multipliers, solution.rank, solution.residual)
-
-
-def solve_by(
-    method: Literal["direct", "range_space_sparse", "null_space"],
-    model: Model,
-    H: FloatArray,
-    c: FloatArray,
-    G: FloatArray,
-    gamma: FloatArray,
-    tolerance: FloatArray,
-    linear_solver: LinearSolver | None,
-) -> solve.KKTSolution:
-    """Solve H x - G^T lambda = c, G x = gamma by a method on plain arrays, along the model's branches."""
-    how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": tolerance}
-    if method == "range_space_sparse":
-        return solve.range_space_sparse(H, G, c, gamma, tree=model, **how)
-    run = solve.direct if method == "direct" else solve.null_space
-    return run(H, G, c, gamma, **how)
 
 
 #: The methods for impacts.
@@ -459,9 +349,11 @@ def constraint_impulses(
         wanted = finite_array(v_plus, "v_plus", (cs.n_rows,), ConstraintError)
     # The unknown is the change of velocity, so that a change of zero is exact.
     known = tolerances(values.G, values.scale, values.phi)
-    solution = solve_by(
-        method, model, mass_matrix(model, at), np.zeros(model.nv), values.G, wanted - rates, known, linear_solver
-    )
+    how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": known}
+    if method == "range_space_sparse":
+        how["tree"] = model
+    run = getattr(solve, method)
+    solution = run(mass_matrix(model, at), values.G, np.zeros(model.nv), wanted - rates, **how)
     after = speed + solution.x
     drift = rates - values.G @ speed
     residual = residual_of(

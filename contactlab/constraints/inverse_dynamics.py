@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.evaluation import ConstrainedSystem, constrained_system, evaluated, tolerances
-from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
+from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR, System
 from contactlab.constraints.rows import ConstraintError
-from contactlab.constraints.solution import RowSpace, nearest_solution, row_space
+from contactlab.constraints.solution import nearest_solution, row_space, solved
 from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
@@ -290,32 +290,19 @@ def inverse_dynamics_constraints_relaxed(
     # H a + S^T W S a - G^T forces = S^T W x - P^T P C
     right = np.where(mask, 0.0, -C)
     right[mask] += weight @ x
-    rows = row_space(G, system.tolerance)
-    a = _minimum(stiff, right, rows, system.gamma)
+    a, forces = np.zeros(model.nv), np.zeros(len(G))
+    # The second pass removes the rounding of the first, which a large W amplifies.
+    for _ in range(2):
+        left = System(stiff.copy(), G, right - stiff @ a + G.T @ forces, system.gamma - G @ a)
+        try:
+            step = solved("null_space", left, system.tolerance)
+        except ConstraintError:
+            raise ConstraintError("q", "the mass matrix is singular for a motion that the constraints permit") from None
+        a, forces = a + step.x, forces + step.multipliers
     load = H @ a + C
-    forces = rows.multipliers(stiff @ a - right)
     # A large W removes the digits of entries without a drive, which the constraint forces must balance.
     forces = forces + row_space(G[:, ~mask].T).solve((load - G.T @ forces)[~mask])
-    return inverse_dynamics_result(system, mask, x, a, load, forces, rows.rank)
-
-
-def _minimum(stiff: FloatArray, right: FloatArray, rows: RowSpace, gamma: FloatArray) -> FloatArray:
-    """Return the minimiser a (nv,) of a^T stiff a / 2 - right^T a on G a = gamma, in the null space of the rows."""
-    a = rows.solve(gamma)
-    Z = rows.null
-    if Z.shape[1] == 0:
-        return a
-    projected = Z.T @ stiff @ Z
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(projected), np.finfo(np.float64).tiny))
-    try:
-        factor = np.linalg.cholesky(projected * scale[:, None] * scale)
-    except np.linalg.LinAlgError:
-        raise ConstraintError("q", "the mass matrix is singular for a motion that the constraints permit") from None
-    # The second iteration removes the rounding of the first, which a large W amplifies.
-    for _ in range(2):
-        pull = np.linalg.solve(factor, scale * (Z.T @ (right - stiff @ a)))
-        a = a + Z @ (scale * np.linalg.solve(factor.T, pull))
-    return np.asarray(a)
+    return inverse_dynamics_result(system, mask, x, a, load, forces, step.rank)
 
 
 def _tracking_weight(
@@ -328,16 +315,10 @@ def _tracking_weight(
         if W != "largest":
             raise ConstraintError("W", f"must be a matrix, 'inertia' or 'largest', got {W!r}")
         return 100.0 * float(np.abs(H).max(initial=0.0)) * np.eye(int(np.count_nonzero(mask)))
-    return _checked_weight(W, mask)
-
-
-def _checked_weight(W: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:
-    """Return W (na, na), symmetrised; raise `ConstraintError` unless it is symmetric and positive definite."""
     na = int(np.count_nonzero(mask))
     weight = finite_array(W, "W", (na, na), ConstraintError)
-    if na and np.abs(weight - weight.T).max() > 1e-9 * np.abs(weight).max():
-        i, j = np.unravel_index(int(np.argmax(np.abs(weight - weight.T))), weight.shape)
-        raise ConstraintError("W", f"must be symmetric, entries [{i}, {j}] and [{j}, {i}] differ")
+    if np.abs(weight - weight.T).max(initial=0.0) > 1e-9 * np.abs(weight).max(initial=0.0):
+        raise ConstraintError("W", "must be symmetric")
     least = float(np.linalg.eigvalsh(weight).min(initial=np.inf))
     if not least > 0.0:
         raise ConstraintError("W", f"must be positive definite, its least eigenvalue is {least:g}")

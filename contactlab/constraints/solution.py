@@ -1,8 +1,7 @@
 """Operands and solution of a constrained system, and factorisations in NumPy and SciPy.
 
-A factorisation selected by the caller solves square systems, and reduces the rows of G to orthonormal ones. The
-compiled solvers reduce rows in the same way (`contactlab.constraints.kernels.factorizations`). `RowSpace` has the row
-space and the null space of rows of any rank, by singular values.
+A factorisation selected by the caller solves square systems. `RowSpace` has the row space and the null space of rows of
+any rank, by singular values; the compiled solvers use reflections (`contactlab.constraints.kernels.factorizations`).
 """
 
 from __future__ import annotations
@@ -104,16 +103,14 @@ def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
     return np.asarray(np.where(zero, 1.0, tolerance))
 
 
-def solved(
-    method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None, dense: bool = True
-) -> KKTSolution:
+def solved(method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None) -> KKTSolution:
     """Solve the system by the compiled solver named ``method``; H is overwritten."""
     m, n = system.G.shape
     x, multipliers, sizes = np.empty(n), np.empty(m), unconstrained_accelerations(system.H, system.c)
     tree = np.arange(-1, n - 1) if parents is None else parents
     work, order = np.empty(kkt_size(n, m)), np.empty(n + m, dtype=np.int64)
     solve = _kernels()[0]
-    code = solve(METHODS[method], tree, int(dense), system, tolerance, work, order, x, multipliers)
+    code = solve(METHODS[method], tree, system, tolerance, work, order, x, multipliers)
     if code < 0:
         raise singular_inertia_error()
     return make_solution(system, x, multipliers, code, sizes)
@@ -193,34 +190,6 @@ def _check(sizes: FloatArray) -> None:
         raise singular_inertia_error()
 
 
-@dataclass(frozen=True, eq=False)
-class RowBasis:
-    """G S = B Q with orthonormal rows Q, S being diagonal."""
-
-    Q: FloatArray  # (rank, n)
-    #: U, R: B = U R: (nc, rank) with orthonormal columns, and (rank, rank) upper triangular.
-    U: FloatArray
-    R: FloatArray
-
-    @property
-    def rank(self) -> int:
-        """Number of rows of Q."""
-        return int(self.Q.shape[0])
-
-    def targets(self, gamma: FloatArray) -> FloatArray:
-        """Return the least-squares solution y (rank,) of B y = gamma (nc,)."""
-        from scipy.linalg import solve_triangular
-
-        mu = self.U.T @ gamma
-        return np.asarray(solve_triangular(self.R, mu) if self.rank else mu)
-
-    def multipliers(self, mu: FloatArray) -> FloatArray:
-        """Return the shortest lambda (nc,) with B^T lambda = mu (rank,)."""
-        from scipy.linalg import solve_triangular
-
-        return np.asarray(self.U @ (solve_triangular(self.R, mu, trans="T") if self.rank else mu))
-
-
 def unit_columns(H: FloatArray) -> FloatArray:
     """Return column scales S (n,) of a system with inertia H: powers of two, about 1 / sqrt(H_jj).
 
@@ -233,62 +202,32 @@ def unit_columns(H: FloatArray) -> FloatArray:
     return np.asarray(2.0 ** -np.floor(0.5 * np.log2(np.where(diagonal > 1e-26 * largest, diagonal, largest))))
 
 
-def row_basis(G: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver) -> RowBasis:
-    """Return rank and bases of G (nc, n) with scaled columns, by SVD for "svd" and by QR with pivoting for all others.
-
-    ``tolerance`` (nc,) is the rounding error of each row as a fraction of its length, 1 for zero rows.
-    """
-    from scipy import linalg
-
-    sizes = np.linalg.norm(G, axis=1)
-    used = (sizes > 0.0) & (tolerance < 1.0)
-    # In units of its rounding, every row has a noise of 1.
-    known = np.where(used[:, None], G, 0.0) / np.where(used, sizes * np.maximum(tolerance, _EXACT), 1.0)[:, None]
-    if not used.any():
-        return RowBasis(np.zeros((0, G.shape[1])), np.zeros((G.shape[0], 0)), np.zeros((0, 0)))
-    if linear_solver == "svd":
-        _, values, V = linalg.svd(known, full_matrices=False)
-        rank = int((values > 1.0).sum())
-        Q = V[:rank]
-    else:
-        columns, left, _ = linalg.qr(known.T, mode="economic", pivoting=True)
-        rank = int((np.abs(np.diag(left)) > 1.0).sum())
-        Q = np.asarray(columns.T[:rank])
-    # Long rows come first and columns are pivoted, so that short rows keep their digits (Cox and Higham 1998).
-    place = np.argsort(-sizes)
-    B = np.where(used[:, None], G, 0.0) @ Q.T
-    orthonormal, triangle, order = linalg.qr(B[place], mode="economic", pivoting=True)
-    U = np.empty_like(orthonormal)
-    U[place] = orthonormal
-    return RowBasis(np.ascontiguousarray(Q[order]), np.asarray(U, dtype=np.float64), np.asarray(triangle))
-
-
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """Rows G (m, n), each scaled to unit length: U diag(s) basis^T, of numerical rank r."""
+    """Rows G (m, n) of numerical rank r: G = U R basis^T up to their rounding."""
 
-    rank: int
     basis: FloatArray  # (n, r) orthonormal columns that span the rows
     null: FloatArray  # (n, n - r) orthonormal columns normal to all rows
-    _length: FloatArray
-    _U: FloatArray
-    _s: FloatArray
+    #: U, R: (m, r) with orthonormal columns, and (r, r) upper triangular.
+    U: FloatArray
+    R: FloatArray
 
-    def solve(self, b: FloatArray) -> FloatArray:
-        """Return the shortest x (n,) with G x = b.
+    @property
+    def rank(self) -> int:
+        """Rank of the rows."""
+        return int(self.basis.shape[1])
 
-        Without a solution it is by least squares, with rows in units of their lengths.
-        """
-        scaled = b / self._length
-        return np.asarray(self.basis @ ((self._U.T @ scaled) / self._s))
+    def targets(self, gamma: FloatArray) -> FloatArray:
+        """Return the values y (r,) along the basis with which G x = gamma (m,), in the least-squares sense."""
+        return np.asarray(np.linalg.solve(self.R, self.U.T @ gamma), dtype=np.float64)
 
-    def multipliers(self, g: FloatArray) -> FloatArray:
-        """Return the shortest y (m,) with G^T y equal to the projection of g (n,) on the row space."""
-        if self.rank == 0:
-            return np.zeros(self._length.shape[0])
-        # U^T diag(length) y = s^-1 basis^T g has full row rank: its shortest solution by a QR factorisation.
-        Q, R = np.linalg.qr(self._length[:, None] * self._U)
-        return np.asarray(Q @ np.linalg.solve(R.T, (self.basis.T @ g) / self._s))
+    def solve(self, gamma: FloatArray) -> FloatArray:
+        """Return the shortest x (n,) with G x = gamma (m,), in the least-squares sense."""
+        return np.asarray(self.basis @ self.targets(gamma))
+
+    def multipliers(self, mu: FloatArray) -> FloatArray:
+        """Return the shortest lambda (m,) with G^T lambda = basis mu, for mu (r,)."""
+        return np.asarray(self.U @ np.linalg.solve(self.R.T, mu))
 
 
 def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
@@ -297,22 +236,22 @@ def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
     ``tolerance`` (m,) is the rounding error of each row as a fraction of its length, 1 for zero rows, by the rule of
     `contactlab.constraints.kernels.rank`. Without it the terms of G are unknown.
     """
-    m, n = G.shape
-    if m == 0 or n == 0:
-        return RowSpace(0, np.zeros((n, 0)), np.eye(n), np.ones(m), np.zeros((m, 0)), np.zeros(0))
-    known = tolerances(G, np.zeros(0), np.zeros(0)) if tolerance is None else tolerance
-    length = np.linalg.norm(G, axis=1)
-    zero = (known >= 1.0) | (length == 0.0)
-    length = np.where(zero, 1.0, length)
+    from scipy import linalg
+
+    known = tolerances(G, np.zeros(0), np.zeros(0)) if tolerance is None else np.maximum(tolerance, _EXACT)
+    sizes = np.linalg.norm(G, axis=1)
+    used = (sizes > 0.0) & (known < 1.0)
     # Rows are scaled to unit length, because units do not affect linear dependence.
-    rows = np.where(zero[:, None], 0.0, G / length[:, None])
-    U, s, Vt = np.linalg.svd(rows, full_matrices=True)
+    rows = np.where(used, 1.0 / np.where(used, sizes, 1.0), 0.0)[:, None] * G
+    Vt = np.linalg.svd(rows, full_matrices=True)[2]
     # In units of its rounding, every row has a noise of 1: singular values up to 1 are zero.
-    if not zero.all() and np.ptp(known[~zero]) > 0.0:
-        rank = int(np.count_nonzero(np.linalg.svd(rows / known[:, None], compute_uv=False) > 1.0))
-    else:
-        rank = int(np.count_nonzero(s > known[~zero].max(initial=0.0)))
-    return RowSpace(rank, Vt[:rank].T, Vt[rank:].T, length, U[:, :rank], s[:rank])
+    rank = int(np.count_nonzero(np.linalg.svd(rows / known[:, None], compute_uv=False) > 1.0))
+    basis = Vt[:rank].T
+    # Long rows come first and columns are pivoted, so that short rows keep their digits (Cox and Higham 1998).
+    place = np.argsort(-sizes)
+    U = np.empty((G.shape[0], rank))
+    U[place], R, order = linalg.qr((used[:, None] * G @ basis)[place], mode="economic", pivoting=True)
+    return RowSpace(basis[:, order], Vt[rank:].T, U, R)
 
 
 def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: FloatArray) -> FloatArray:
@@ -321,7 +260,7 @@ def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: Flo
     Of several minimisers it returns the one nearest to x0. Weights (n,) are not negative. An entry of weight zero stays
     at x0 if no row acts on it.
     """
-    step = rows.solve(b - unscaled(rows, x0))
+    step = rows.basis @ (rows.targets(b) - rows.basis.T @ x0)
     if rows.null.shape[1] == 0 or not weights.any():
         return np.asarray(x0 + step)
     root = np.sqrt(weights / weights.max())
@@ -329,8 +268,3 @@ def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: Flo
     # move.
     along = np.linalg.lstsq(root[:, None] * rows.null, -root * step, rcond=1e-13)[0]
     return np.asarray(x0 + step + rows.null @ along)
-
-
-def unscaled(rows: RowSpace, x: FloatArray) -> FloatArray:
-    """Return G x, up to the rounding of dependent rows."""
-    return np.asarray(rows._length * (rows._U @ (rows._s * (rows.basis.T @ x))))

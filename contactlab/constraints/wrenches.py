@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -97,12 +97,14 @@ def group_wrenches(
     if wanted.kind == "custom":
         custom_rows = [custom for custom in cs.packed.custom if custom.rows.start in rows]
         acting = [entry for custom in custom_rows for entry in _of_custom(model, at, custom, values[custom.rows], t)]
-    elif wanted.kind == "contact":
-        acting = _of_contacts(model, at, [(c, float(values[place.start])) for c, place in members])
-    elif wanted.kind == "distance":
-        acting = _of_distances(model, at, [(c, float(values[place.start])) for c, place in members])
     else:
-        acting = _of_loops(model, at, [(c, float(values[place.start])) for c, place in members])
+        # Wrenches of rows at one point or pair of frames are added.
+        sums: dict[Hashable, _Acting] = {}
+        for row, place in members:
+            key, *ends = _of_row(model, at, row, float(values[place.start]))
+            for end, (body, pose, wrench) in enumerate(ends):
+                sums.setdefault((key, end), (body, pose, np.zeros(6)))[2][:] += wrench
+        acting = [*sums.values()]
     return tuple(_in_axes(model, at, entry, frame) for entry in acting)
 
 
@@ -117,52 +119,34 @@ def _in_axes(model: Model, at: Kinematics, acting: _Acting, frame: WrenchFrame) 
     return BodyWrench(body, place if frame == "constraint" else Transform(p=place.p), read_only(turned))
 
 
-def _of_contacts(model: Model, at: Kinematics, members: Iterable[tuple[ContactConstraint, float]]) -> list[_Acting]:
-    """Return wrenches on each point's body and the world, with the rows of a point added."""
-    points: dict[tuple[str, bytes], tuple[ContactConstraint, FloatArray]] = {}
-    for contact, force in members:
-        key = (contact.body, contact.point.tobytes())
-        points.setdefault(key, (contact, np.zeros(6)))[1][3:] += force * contact.normal
-    acting: list[_Acting] = []
-    for contact, wrench in points.values():
-        pose = body_pose(model, at, contact.body)
-        acting.append((contact.body, Transform(pose.R.T, contact.point), wrench))
-        acting.append((WORLD, Transform(p=pose.apply(contact.point)), -wrench))
-    return acting
-
-
-def _of_loops(model: Model, at: Kinematics, members: Iterable[tuple[LoopConstraint, float]]) -> list[_Acting]:
-    """Return wrenches on each pair's predecessor and successor, with the rows of a pair added."""
-    pairs: dict[tuple[object, ...], tuple[LoopConstraint, FloatArray]] = {}
-    for loop, force in members:
-        frames = tuple(part.tobytes() for X in (loop.X_p, loop.X_s) for part in (X.R, X.p))
-        key = (loop.predecessor, loop.successor, loop.sliding, *frames)
-        pairs.setdefault(key, (loop, np.zeros(6)))[1][:] += force * loop.axis
-    acting: list[_Acting] = []
-    for loop, along in pairs.values():
-        one, two = (body_pose(model, at, body) for body in (loop.predecessor, loop.successor))
-        R = one.R @ loop.X_p.R
-        wrench = np.concatenate([R @ along[:3], R @ along[3:]])
-        back = -wrench
-        if loop.sliding:
+def _of_row(
+    model: Model, at: Kinematics, row: ContactConstraint | LoopConstraint | PointPair, force: float
+) -> tuple[Hashable, _Acting, _Acting]:
+    """Return the part that rows can share, and the opposite wrenches on the two bodies of a row."""
+    if isinstance(row, ContactConstraint):
+        pose = body_pose(model, at, row.body)
+        push = np.concatenate([np.zeros(3), force * row.normal])
+        ground = Transform(p=pose.apply(row.point))
+        key: Hashable = (row.body, row.point.tobytes())
+        return key, (row.body, Transform(pose.R.T, row.point), push), (WORLD, ground, -push)
+    if isinstance(row, LoopConstraint):
+        one, two = (body_pose(model, at, body) for body in (row.predecessor, row.successor))
+        R = one.R @ row.X_p.R
+        push = force * np.concatenate([R @ row.axis[:3], R @ row.axis[3:]])
+        back = -push
+        if row.sliding:
             # The force on the predecessor, too, acts at the successor's origin.
-            back[:3] += np.cross(two.apply(loop.X_s.p) - one.apply(loop.X_p.p), back[3:])
-        acting += [(loop.predecessor, loop.X_p, back), (loop.successor, loop.X_s, wrench)]
-    return acting
-
-
-def _of_distances(model: Model, at: Kinematics, members: Iterable[tuple[PointPair, float]]) -> list[_Acting]:
-    """Return wrenches on both bodies of each pair, along the line between its points; a positive force pushes apart."""
-    acting: list[_Acting] = []
-    for pair, force in members:
-        ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))
-        poses = [body_pose(model, at, body) for body, _ in ends]
-        a, b = (pose.apply(point) for pose, (_, point) in zip(poses, ends, strict=True))
-        distance = float(np.linalg.norm(b - a))
-        push = np.concatenate([np.zeros(3), (b - a) * (force / distance if distance > 0.0 else 0.0)])
-        for (body, point), pose, wrench in zip(ends, poses, (-push, push), strict=True):
-            acting.append((body, Transform(pose.R.T, point), wrench))
-    return acting
+            back[:3] += np.cross(two.apply(row.X_s.p) - one.apply(row.X_p.p), back[3:])
+        frames = tuple(part.tobytes() for X in (row.X_p, row.X_s) for part in (X.R, X.p))
+        key = (row.predecessor, row.successor, row.sliding, *frames)
+        return key, (row.predecessor, row.X_p, back), (row.successor, row.X_s, push)
+    # Along the line between the points; a positive force pushes apart.
+    one, two = (body_pose(model, at, body) for body in (row.body_a, row.body_b))
+    line = two.apply(row.point_b) - one.apply(row.point_a)
+    distance = float(np.linalg.norm(line))
+    push = np.concatenate([np.zeros(3), line * (force / distance if distance > 0.0 else 0.0)])
+    ends = Transform(one.R.T, row.point_a), Transform(two.R.T, row.point_b)
+    return id(row), (row.body_a, ends[0], -push), (row.body_b, ends[1], push)
 
 
 def _of_custom(model: Model, at: Kinematics, custom: CustomRows, forces: FloatArray, t: float) -> list[_Acting]:

@@ -207,15 +207,18 @@ class ContactLayout:
 class _BackendAdapter:
     """Adapter from a backend's run on one problem to a solver, so that `lcp.solve` times and verifies it."""
 
-    run: Callable[[], lcp.Claim]
+    run: Callable[[], Any]
 
-    def solve(self, problem: lcp.LCP, *, z0: FloatArray | None, tolerance: float, trace: bool) -> lcp.Claim:
+    def solve(self, problem: Any, *, z0: FloatArray | None, tolerance: float, trace: bool) -> Any:
         return self.run()
 
 
-def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], tolerance: float = 1e-9) -> lcp.Result:
-    """Return the result of the claim of ``run``, verified on ``problem`` like a solver's; it names the backend."""
-    result = lcp.solve(problem, _BackendAdapter(run), tolerance=tolerance)
+def verified(problem: Any, backend: object, run: Callable[[], Any], tolerance: float = 1e-9) -> Any:
+    """Return the result of the claim of ``run``, verified on ``problem`` like a solver's; it names the backend.
+
+    The problem is an LCP or a friction problem, with a claim and a result of its kind.
+    """
+    result: Any = lcp.solve(problem, _BackendAdapter(run), tolerance=tolerance)
     attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
     return replace(result, solver=backend, attempts=attempts)
 
@@ -245,25 +248,19 @@ def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
 
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
     """Return an UNSUITABLE result, unless zero forces solve the problem."""
-    return verified(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
+    claim = lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why)
+    result: lcp.Result = verified(problem, backend, lambda: claim)
+    return result
 
 
-def check_qp(qp: object) -> None:
-    """Raise if the value is not a solver object of `lcp`."""
+def check_options(qp: object, tolerance: object, polish: object) -> None:
+    """Raise for options that a backend by quadratic programs does not support."""
     if isinstance(qp, type) or not isinstance(qp, lcp.Solver):
         raise ProblemDataError("qp", f"{qp!r}, wanted a solver object of lcp such as OSQP() or CVXPY()")
-
-
-def check_tolerance(tolerance: object) -> None:
-    """Raise if the value is not a number between 0 and 1."""
     if not isinstance(tolerance, (int, float, np.floating)) or not 0.0 < tolerance < 1.0:
         raise ProblemDataError("tolerance", f"{tolerance!r}, wanted a number between 0 and 1")
-
-
-def check_flag(field: str, value: object) -> None:
-    """Raise if the value is neither True nor False."""
-    if not isinstance(value, bool):
-        raise ProblemDataError(field, f"{value!r}, wanted True or False")
+    if not isinstance(polish, bool):
+        raise ProblemDataError("polish", f"{polish!r}, wanted True or False")
 
 
 #: Solvers of quadratic programs, which cannot solve an LCP with friction.

@@ -61,9 +61,7 @@ from contactlab.formulation.friction_backend import (
     VERIFIED,
     ContactLayout,
     FrictionAnswer,
-    check_flag,
-    check_qp,
-    check_tolerance,
+    check_options,
     relaxed_lcp,
     sharpened,
     verified,
@@ -104,9 +102,7 @@ class ConvexRelaxation:
     law: ClassVar[str] = "relaxed"
 
     def __post_init__(self) -> None:
-        check_qp(self.qp)
-        check_tolerance(self.tolerance)
-        check_flag("polish", self.polish)
+        check_options(self.qp, self.tolerance, self.polish)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Return forces of the relaxed problem, verified on its LCP."""
@@ -247,12 +243,10 @@ class StaggeredProjections:
     law: ClassVar[str] = "coulomb"
 
     def __post_init__(self) -> None:
-        check_qp(self.qp)
+        check_options(self.qp, self.tolerance, self.polish)
         rounds: object = self.max_iterations
         if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)) or rounds < 1:
             raise ProblemDataError("max_iterations", f"{rounds!r}, wanted a positive whole number")
-        check_tolerance(self.tolerance)
-        check_flag("polish", self.polish)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Return the final forces, verified on Coulomb's LCP, or as relaxed ones on the nearby problem."""

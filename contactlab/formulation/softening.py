@@ -21,11 +21,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.formulation.blocks import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
+from problem_data.validation import check_finite, check_nonnegative, raise_for_entries, real_numbers
 
 
 class Softening(NamedTuple):
@@ -116,8 +117,8 @@ def spring_damper(h: float, *, gamma: ArrayLike, erp: ArrayLike) -> SpringDamper
     """
     step = check_step(h)
     mixing, share = _broadcast("gamma", gamma, "erp", erp)
-    _refuse("gamma", mixing, mixing <= 0.0, "> 0: a rigid row has no finite stiffness")
-    _refuse("erp", share, share > 1.0, "at most 1")
+    raise_for_entries("gamma", mixing, mixing <= 0.0, "> 0: a rigid row has no finite stiffness")
+    raise_for_entries("erp", share, share > 1.0, "at most 1")
     return SpringDamper(stiffness=np.asarray(share / (step * mixing)), dissipation=np.asarray((1.0 - share) / mixing))
 
 
@@ -128,11 +129,8 @@ def spring_damper_from_impulse(h: float, *, gamma: ArrayLike, erp: ArrayLike) ->
 
 def _finite(field: str, value: ArrayLike) -> FloatArray:
     """Return a number or an array of numbers as float64; raise `ProblemDataError` unless all are finite."""
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ProblemDataError(field, f"not a number or an array of numbers ({error})") from error
-    _refuse(field, array, ~np.isfinite(array), "a finite number")
+    array = real_numbers(field, value).astype(np.float64)
+    check_finite(field, array)
     return array
 
 
@@ -141,7 +139,7 @@ def _broadcast(first: str, a: ArrayLike, second: str, b: ArrayLike) -> tuple[Flo
     arrays = []
     for field, value in ((first, a), (second, b)):
         array = _finite(field, value)
-        _refuse(field, array, array < 0.0, ">= 0")
+        check_nonnegative(field, array)
         arrays.append(array)
     try:
         one, other = np.broadcast_arrays(*arrays)
@@ -149,11 +147,3 @@ def _broadcast(first: str, a: ArrayLike, second: str, b: ArrayLike) -> tuple[Flo
         shapes = f"{arrays[0].shape} and {arrays[1].shape}"
         raise ProblemDataError(first, f"{first} and {second} of shapes {shapes} do not broadcast") from error
     return one.copy(), other.copy()
-
-
-def _refuse(field: str, array: FloatArray, bad: NDArray[np.bool_], wanted: str) -> None:
-    """Raise `ProblemDataError` with the first entry that is marked in ``bad``."""
-    if np.any(bad):
-        at = int(np.argmax(bad))
-        name = field if array.ndim == 0 else f"{field}[{', '.join(str(i) for i in np.unravel_index(at, array.shape))}]"
-        raise ProblemDataError(field, f"{name} = {array.flat[at]}, wanted {wanted}")

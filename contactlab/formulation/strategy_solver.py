@@ -25,7 +25,7 @@ from contactlab.formulation.discretized import (
     form_discretized_lcp,
     recover_forces,
 )
-from contactlab.formulation.friction_backend import friction_objection
+from contactlab.formulation.friction_backend import friction_objection, verified
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.island_solver import solve_island
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -141,20 +141,6 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     return starts[: left + 1], spans
 
 
-@dataclass(frozen=True, eq=False)
-class _SolverAdapter:
-    """Computed forces as the result of a solver, so that `lcp.solve` verifies them."""
-
-    r: FloatArray
-    solver: StrategySolver
-    detail: str
-
-    def solve(
-        self, problem: lcp.FrictionProblem, *, z0: FloatArray | None, tolerance: float, trace: bool
-    ) -> lcp.FrictionClaim:
-        return lcp.FrictionClaim(self.r, lcp.Status.SOLVED, 0, self.detail, solver=self.solver)
-
-
 def solve_cones_with_strategies(
     formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, attempts: tuple[str, ...] = STRATEGY_NAMES
 ) -> tuple[ConeProblem, lcp.FrictionResult] | None:
@@ -167,9 +153,8 @@ def solve_cones_with_strategies(
         return None
     blocks = formed.data.blocks()
     cone = cone_problem(lcp_matrix(formed, found.rows), formed.qq, blocks.r, blocks.mu)
-    return cone, lcp.solve(
-        cone.problem, _SolverAdapter(cone.from_lcp(found.z), found.solver, found.detail), tolerance=tolerance
-    )
+    claim = lcp.FrictionClaim(cone.from_lcp(found.z), lcp.Status.SOLVED, 0, found.detail)
+    return cone, verified(cone.problem, found.solver, lambda: claim, tolerance)
 
 
 def solve_with_strategies(

@@ -10,12 +10,11 @@ from contactlab.contact import PowerLaw, RestitutionLaw
 from contactlab.impact.collision import Collision, ImpactProblem, Restitution
 from contactlab.impact.compare import Comparison, ContactMotion, ImpactMap, all_laws, compare, impact_map, uniqueness
 from contactlab.impact.law import ImpactLaw, ImpactOutcome, ImpactStatus, SequentialLaw
-from contactlab.impact.newton_poisson import Newton, Poisson
+from contactlab.impact.ordered_laws import Newton, Poisson, Stronge
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.painleve import InstantMode, PainleveMap, painleve_map, painleve_scan, painleve_threshold
 from contactlab.impact.single import Phase, RouthDiagram, Segment, SingleImpact, State, routh_diagram
 from contactlab.impact.single_laws import Brach, ChatterjeeRuina, Smith, TangentialCompliance
-from contactlab.impact.stronge import Stronge
 from contactlab.naming import module_hooks
 from contactlab.spatial.errors import ImpactError
 

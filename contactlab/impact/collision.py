@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,35 +29,22 @@ Restitution = ArrayLike | RestitutionLaw | Sequence[float | RestitutionLaw]
 
 def check_restitution(restitution: Restitution) -> None:
     """Raise for coefficients that are not numbers between 0 and 1; the number of entries is not checked here."""
-    if isinstance(restitution, RestitutionLaw):
-        return
-    if _mixed(restitution):
-        for one in restitution:
-            check_restitution(one)
-        return
-    try:
-        array = np.array(restitution, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ImpactError("restitution", f"must be numbers or have a method at(speed), got {restitution!r}") from error
-    if array.ndim > 1:
-        raise ImpactError("restitution", f"must be a number or one per contact, got shape {array.shape}")
-    _check_range(array)
+    for one in restitution if _mixed(restitution) else (restitution,):
+        if not isinstance(one, RestitutionLaw):
+            _numbers(one)
 
 
 def coefficients(restitution: Restitution, approach: FloatArray) -> FloatArray:
     """Return the coefficient of each contact (nc,) for its approach speed (nc,) [m/s]."""
     if isinstance(restitution, RestitutionLaw):
-        values = np.array([float(restitution.at(max(0.0, float(speed)))) for speed in approach])
-        _check_range(values)
-        return values
+        return _numbers([float(restitution.at(max(0.0, float(speed)))) for speed in approach])
     if _mixed(restitution):
         if len(restitution) != len(approach):
             raise ImpactError("restitution", f"has {len(restitution)} entries for {len(approach)} contacts")
         return np.array([coefficients(one, approach[i : i + 1])[0] for i, one in enumerate(restitution)])
-    array = np.array(restitution, dtype=np.float64)
+    array = _numbers(restitution)
     if array.ndim == 1 and array.shape != approach.shape:
         raise ImpactError("restitution", f"has {array.size} entries for {approach.size} contacts")
-    _check_range(array)
     return np.full(approach.shape, float(array)) if array.ndim == 0 else array
 
 
@@ -66,10 +53,18 @@ def _mixed(restitution: Restitution) -> TypeGuard[Sequence[float | RestitutionLa
     return isinstance(restitution, Sequence) and any(isinstance(one, RestitutionLaw) for one in restitution)
 
 
-def _check_range(values: FloatArray) -> None:
-    bad = np.atleast_1d(values)[~((np.atleast_1d(values) >= 0.0) & (np.atleast_1d(values) <= 1.0))]
+def _numbers(restitution: Any) -> FloatArray:
+    """Return a number, or one per contact, as an array; raise unless they lie between 0 and 1."""
+    try:
+        array = np.array(restitution, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ImpactError("restitution", f"must be numbers or have a method at(speed), got {restitution!r}") from error
+    if array.ndim > 1:
+        raise ImpactError("restitution", f"must be a number or one per contact, got shape {array.shape}")
+    bad = np.atleast_1d(array)[~((np.atleast_1d(array) >= 0.0) & (np.atleast_1d(array) <= 1.0))]
     if bad.size:
         raise ImpactError("restitution", f"must lie between 0 and 1, got {bad[0]}")
+    return array
 
 
 # Tolerance of a regular pyramid, for rounding of the rows' placement.

@@ -15,9 +15,8 @@ from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.formulation.uniqueness import Uniqueness, motion_is_unique
 from contactlab.impact.collision import ImpactProblem, Restitution
 from contactlab.impact.law import ImpactLaw, ImpactOutcome, with_newtons_terms
-from contactlab.impact.newton_poisson import Newton, Poisson
+from contactlab.impact.ordered_laws import Newton, Poisson, Stronge
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
-from contactlab.impact.stronge import Stronge
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData

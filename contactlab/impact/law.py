@@ -18,7 +18,6 @@ from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-import lcp
 from contactlab.certificate import Certificate
 from contactlab.impact.collision import Collision, ImpactProblem, Restitution, check_restitution, coefficients
 from contactlab.impact.single import Ending, NoSeparationError, SingleImpact, single_impact
@@ -164,18 +163,18 @@ _REST_SPEED = 1e-13
 _TIE = 1e-9
 
 
-#: Solver of a single collision from its velocity (1 + m,) and coefficient, for laws without Routh's impulse path.
+#: Solver of a single collision from its velocity (1 + m,) and coefficient.
 Collide = Callable[[Collision, FloatArray, float], SingleImpact]
 
 
 def solve_in_sequence(
-    problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int
+    problem: ImpactProblem, restitution: Restitution, collide: Collide, max_collisions: int
 ) -> ImpactOutcome:
-    """Return the outcome of collisions in sequence, each up to its ``ending``, until no contact approaches."""
-    found, tied = _run_sequence(problem, restitution, ending, max_collisions, last=False)
+    """Return the outcome of collisions in sequence, each by ``collide``, until no contact approaches."""
+    found, tied = _run_sequence(problem, restitution, collide, max_collisions, last=False)
     if not tied or not found.solved:
         return found
-    other, _ = _run_sequence(problem, restitution, ending, max_collisions, last=True)
+    other, _ = _run_sequence(problem, restitution, collide, max_collisions, last=True)
     off = problem.blocks.J[: problem.blocks.nc] @ (found.v_plus - other.v_plus)
     if other.solved and float(np.abs(off).max(initial=0.0)) <= _TIE * float(np.abs(found.u_minus).max(initial=0.0)):
         return found
@@ -188,7 +187,7 @@ def solve_in_sequence(
 
 
 def solve_if_decoupled(
-    problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int
+    problem: ImpactProblem, restitution: Restitution, collide: Collide, max_collisions: int
 ) -> ImpactOutcome | None:
     """Return the outcome of collisions in sequence if contacts are independent, so that any order gives it, or None.
 
@@ -205,7 +204,7 @@ def solve_if_decoupled(
     fastest = max(0.0, -min(approach, default=0.0))
     if coupled and sum(speed < -_REST_SPEED * fastest for speed in approach) > 1:
         return None
-    found, _ = _run_sequence(problem, restitution, ending, max_collisions, last=False)
+    found, _ = _run_sequence(problem, restitution, collide, max_collisions, last=False)
     if not coupled:
         return found
     if len(found.sequence) > 1 or not found.solved:
@@ -220,7 +219,7 @@ def solve_if_decoupled(
 
 
 def _run_sequence(
-    problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int, *, last: bool
+    problem: ImpactProblem, restitution: Restitution, collide: Collide, max_collisions: int, *, last: bool
 ) -> tuple[ImpactOutcome, tuple[int, ...]]:
     """Return the outcome of a sequence, beginning with the first or the ``last`` of equal contacts, and the ties."""
     b = problem.blocks
@@ -251,11 +250,7 @@ def _run_sequence(
         collision = collisions[fastest]
         e = coefficients(restitution, -np.minimum(0.0, speeds[: b.nc]))[fastest] if fastest < b.nc else 0.0
         try:
-            u = collision.velocity(v)
-            if callable(ending):
-                single = ending(collision, u, float(e))
-            else:
-                single = single_impact(collision, u, float(e), ending)
+            single = collide(collision, collision.velocity(v), float(e))
         except NoSeparationError as error:
             status, message = ImpactStatus.JAMMED, f"contact {fastest}: {error}"
             break
@@ -296,6 +291,7 @@ class RestitutedLaw(ABC):
     """A law with coefficients of restitution; by default the coefficients of the materials."""
 
     restitution: Restitution | None = None
+    max_collisions: int = field(default=10_000, kw_only=True)
 
     title: ClassVar[str]
 
@@ -320,8 +316,6 @@ class SequentialLaw(RestitutedLaw):
         Number of collisions after which the outcome is `SEQUENCE_LIMIT`.
     """
 
-    max_collisions: int = field(default=10_000, kw_only=True)
-
     #: Error of the energy by the arithmetic of ``collide``, relative to the energy before.
     accuracy: ClassVar[float] = 1e-12
 
@@ -344,13 +338,18 @@ class SequentialLaw(RestitutedLaw):
 
 @dataclass(frozen=True, eq=False)
 class OrderedLaw(RestitutedLaw):
-    """A law for all contacts together, or one after the other, with the fields of `Newton` and `Poisson`."""
+    """A law for all contacts together, or one after the other, each by Routh's method up to its ``ending``."""
 
     order: Literal["simultaneous", "sequential"] = "simultaneous"
-    solver: lcp.Solver | None = None
-    max_collisions: int = 10_000
 
     ending: ClassVar[Ending]
+
+    def __post_init__(self) -> None:
+        check_law(self.restitution, self.order, self.max_collisions)
+
+    def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
+        """Return the impact of one contact, without the others, from its velocity u (1 + m,), u[0] < 0."""
+        return single_impact(collision, u, e, self.ending)
 
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
         """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
@@ -366,7 +365,7 @@ class OrderedLaw(RestitutedLaw):
         if self.order == "simultaneous":
             return self._solve_simultaneous(problem)
         restitution = given_restitution(self.restitution, self.title)
-        return solve_in_sequence(problem, restitution, self.ending, self.max_collisions)
+        return solve_in_sequence(problem, restitution, self.collide, self.max_collisions)
 
     @abstractmethod
     def _solve_simultaneous(self, problem: ImpactProblem) -> ImpactOutcome:

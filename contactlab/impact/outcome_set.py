@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,28 +107,24 @@ class OutcomeSet:
         It is measured in the smallest affine space of the members, in the norm of M: a length in one dimension, an area
         in two. Raise `ImpactError` for more dimensions than are computed.
         """
-        from scipy.spatial import ConvexHull
-
-        if self.dimension == 0:
-            return 0.0
-        if self.dimension == 1:
-            return self.spread
-        if self.dimension > _MAX_DIMENSIONS:
-            raise ImpactError("measure", f"in {self.dimension} dimensions is not computed; look at `extremes`")
-        return float(ConvexHull(self._flat, qhull_options="QJ").volume)
+        return self.spread if self.dimension < 2 else float(self._convex_hull("measure").volume)
 
     @cached_property
     def hull(self) -> FloatArray:
         """Members that are vertices of the convex hull (k, nv)."""
-        from scipy.spatial import ConvexHull
-
         if self.dimension == 0:
             return self.v_plus[:1]
         if self.dimension == 1:
             return self.v_plus[[int(np.argmin(self._flat[:, 0])), int(np.argmax(self._flat[:, 0]))]]
+        return np.asarray(self.v_plus[self._convex_hull("hull").vertices])
+
+    def _convex_hull(self, wanted: str) -> Any:
+        """Return the convex hull of the members, in at least two dimensions."""
+        from scipy.spatial import ConvexHull
+
         if self.dimension > _MAX_DIMENSIONS:
-            raise ImpactError("hull", f"in {self.dimension} dimensions is not computed; look at `extremes`")
-        return self.v_plus[ConvexHull(self._flat, qhull_options="QJ").vertices]
+            raise ImpactError(wanted, f"in {self.dimension} dimensions is not computed; look at `extremes`")
+        return ConvexHull(self._flat, qhull_options="QJ")
 
     def distance(self, v: ArrayLike) -> float:
         """Return the distance |v - v_i|_M of v (nv,) from the closest member, divided by |v_minus|_M."""

@@ -1,19 +1,31 @@
 """Forward dynamics with constraints in one call: kinematics, forces, rows, factorisation, accelerations.
 
-`full_mass_matrix` has the direct, range-space and null-space methods, and returns rank and residual.
-`full_unit_forces`, for contacts only, uses the articulated bodies in one pass, without a mass matrix. It returns the
-residual; the rank is the number of rows. Both return a code < 0 on failure
-(`contactlab.constraints.kernels.kkt_codes`). `DEPENDENT` means that rows are linearly dependent, or that the free
-motion is not defined: then call `full_mass_matrix`.
+`constrained_motion` has the direct, range-space and null-space methods with a mass matrix, and unit forces through the
+articulated bodies without one. It returns rank and residual, or a code < 0 on failure
+(`contactlab.constraints.kernels.kkt_codes`). `DEPENDENT` of unit forces means that rows are linearly dependent, or that
+the free motion is not defined: then call it again with the null-space method.
+
+Unit forces on rows are propagated through the articulated bodies to the root. The articulated-body factor is M^-1 = E^T
+D^-1 E, with the inward sweep E. For a unit force on row i, x_i = E G_i^T is zero off the paths from its bodies to the
+root. With the joint loads u = E (tau - h) of the free motion,
+
+    (X^T D^-1 X) forces = gamma - X^T D^-1 u,      a = E^T D^-1 (u + X forces)
+
+The cost is O(links) for the factor and for each row, and one outward sweep. Kokkevis and Metaxas (1998), "Efficient
+dynamic constraints for animating articulated figures", call them test forces. For the sweeps see Featherstone (2008,
+section 7.3).
+
+With Y = D^-1/2 X the system is the one of the range-space method (`contactlab.constraints.kernels.kkt`), without M.
 """
 
 from __future__ import annotations
 
-from contactlab.constraints.kernels.factorizations import SMALL, factor, solve_lower, solve_small, solve_upper
-from contactlab.constraints.kernels.kkt import solve_kkt
+import math
+
+from contactlab.constraints.kernels.kkt import gram, solve_forces, solve_kkt
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
-    CLEAR_PIVOT,
+    CLEAR_ROW,
     DEPENDENT,
     GAMMA,
     JACOBIAN,
@@ -22,20 +34,20 @@ from contactlab.constraints.kernels.kkt_codes import (
     POSITION_ERROR,
     RESIDUAL_FLOOR,
     SCRATCH,
+    UNIT_FORCES,
     System,
 )
-from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, rows_view
 from contactlab.constraints.kernels.rank import largest_entry, row_tolerances
-from contactlab.constraints.kernels.rows import constraint_rows, contact_rows
-from contactlab.constraints.kernels.unit_forces import add_contact_forces, contact_products, propagate_contacts
+from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.multibody.kernels.articulated import articulate, outward
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.crba import crba, world_inertias
-from contactlab.multibody.kernels.layout import NQ, NV, model_and_workspace_views, stack
+from contactlab.multibody.kernels.layout import NQ, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
+from lcp.kernels.reductions import dot
 
 
 @kernel
@@ -51,31 +63,17 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
     # Sizes of the terms of x.
     for j in range(n):
         size[j] += abs(x[j])
-    # Error and size of the terms of each row, four sums at a time.
+    # Error and size of the terms of each row.
     largest = rest = 0.0
     for i in range(m):
         row = G[i]
-        a = b = c = d = 0.0
-        p = q = r = s = 0.0
-        j = 0
-        while j + 4 <= n:
-            a += row[j] * x[j]
-            b += row[j + 1] * x[j + 1]
-            c += row[j + 2] * x[j + 2]
-            d += row[j + 3] * x[j + 3]
-            p += abs(row[j]) * size[j]
-            q += abs(row[j + 1]) * size[j + 1]
-            r += abs(row[j + 2]) * size[j + 2]
-            s += abs(row[j + 3]) * size[j + 3]
-            j += 4
-        while j < n:
-            a += row[j] * x[j]
-            p += abs(row[j]) * size[j]
-            j += 1
-        error = ((a + b) + (c + d)) - gamma[i]
+        error = dot(row, x, n) - gamma[i]
+        total = abs(gamma[i])
+        for j in range(n):
+            total += abs(row[j]) * size[j]
         terms[i] = abs(error)
-        terms[m + i] = ((p + q) + (r + s)) + abs(gamma[i])
-        largest = max(largest, terms[m + i])
+        terms[m + i] = total
+        largest = max(largest, total)
         rest += 0.0 * error
     # Largest relative error.
     worst = 0.0
@@ -99,112 +97,141 @@ def checked(G: FloatArray, gamma: FloatArray, a: FloatArray, alone: FloatArray, 
 
 
 @kernel
-def full_unit_forces(
-    I: IntArray,
-    F: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-    f_ext: FloatArray,
-    custom: FloatArray,
+def unit_responses(
+    parents: IntArray,
+    S: FloatArray,
+    U: FloatArray,
+    D: FloatArray,
+    G: FloatArray,
+    P: FloatArray,
+    touched: FloatArray,
+    Y: FloatArray,
+) -> None:
+    """Fill the first columns of Y (nv, m + 1) with D^-1/2 E G^T for rows G (m, nv); D holds the inverses.
+
+    ``touched`` (nv,) is 0.0 where these columns are zero, and otherwise 1.0. P (6 nv, m) is scratch.
+    """
+    m, nv = G.shape
+    for j in range(nv):
+        touched[j] = 0.0
+    for k in range(6 * nv):
+        force = P[k]
+        for i in range(m):
+            force[i] = 0.0
+    # From the tips to the roots, all rows together.
+    for j in range(nv - 1, -1, -1):
+        y = Y[j]
+        s = S[j]
+        u = U[j]
+        root = math.sqrt(D[j])
+        for i in range(m):
+            y[i] = G[i, j]
+            if y[i] != 0.0:
+                touched[j] = 1.0
+        if touched[j] == 0.0:
+            continue
+        # Entries less the work of the forces carried so far, in units of the root of the inertia.
+        for k in range(6):
+            force = P[6 * j + k]
+            for i in range(m):
+                y[i] -= s[k] * force[i]
+        for i in range(m):
+            y[i] *= root
+        # Forces that continue inward.
+        up = parents[j]
+        if up >= 0:
+            touched[up] = 1.0
+            for k in range(6):
+                force = P[6 * j + k]
+                onward = P[6 * up + k]
+                share = u[k] * root
+                for i in range(m):
+                    onward[i] += force[i] + share * y[i]
+
+
+@kernel
+def delassus_matrix(
+    I: IntArray, F: FloatArray, articulated: FloatArray, G: FloatArray, W: FloatArray, K: FloatArray
+) -> None:
+    """Fill K (m, m) with G M^-1 G^T, without M and its inverse, for rows of any kind.
+
+    ``articulated`` (13 nv,) is from `factor_inertia`, W has nv (7 m + 2) + (m + 1)^2 places.
+    """
+    m, nv = G.shape
+    # Views into the factor and the workspace.
+    S = view_2d(articulated, 0, nv, 6)
+    U = view_2d(articulated, 6 * nv, nv, 6)
+    D = articulated[12 * nv : 13 * nv]
+    Y = view_2d(W, 0, nv, m + 1)
+    P = view_2d(W, nv * (m + 1), 6 * nv, m)
+    b = nv * (7 * m + 1)
+    touched = W[b : b + nv]
+    products = view_2d(W, b + nv, m + 1, m + 1)
+    # K = Y^T Y, the lower triangle mirrored.
+    unit_responses(tree(I, F).dof_parent, S, U, D, G, P, touched, Y)
+    for j in range(nv):
+        Y[j, m] = 0.0
+    gram(Y, touched, products)
+    for i in range(m):
+        for j in range(i + 1):
+            K[i, j] = products[i, j]
+            K[j, i] = products[i, j]
+
+
+@kernel
+def motion_by_unit_forces(
+    t: Tree,
+    f: Frames,
     W: FloatArray,
-    ready: int,
+    G: FloatArray,
+    gamma: FloatArray,
+    tau: FloatArray,
+    work: FloatArray,
     a: FloatArray,
     forces: FloatArray,
-) -> float:
-    """Fill a (nv,) and forces (m,); W of `unit_forces_size`. I and F hold the model and a set of contacts."""
-    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
-        return float(NEEDS_GENERAL_ENTRY)
-    code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
-    if code != GOOD:
-        return float(MULTIBODY_CODE_OFFSET - code)
-    # Views: articulated bodies.
-    t, f, nl, nv = model_and_workspace_views(I, F, W)
-    r = rows_view(I, F)
-    m = forces.shape[0]
+    alone: FloatArray,
+) -> int:
+    """Fill a (nv,), forces (m,) and the sizes ``alone`` (nv,) of the free motion; return m, or `DEPENDENT`.
+
+    W holds the accelerations and forces of Newton-Euler after the head of the workspace.
+    """
+    m, nv = G.shape
+    nl = t.parent.shape[0]
+    # Views: articulated bodies, responses, and the system of the forces.
     start = f.start
     P = view_2d(W, start + 6 * nl, nl, 6)
     B = view_2d(W, start + 12 * nl, nl, 10)
     U = view_2d(W, start + 45 * nl, nv, 6)
     D = view_1d(W, start + 45 * nl + 6 * nv, nv)
+    Y = view_2d(work, 0, nv, m + 1)
+    carried = view_2d(work, nv * (m + 1), 6 * nv, m)
+    b = nv * (7 * m + 1)
+    touched = view_1d(work, b, nv)
+    K = view_2d(work, b + nv, m + 1, m + 1)
+    b += nv + (m + 1) * (m + 1)
     # Inward sweep: articulated inertias, and u = E (tau - h) in a.
     world_inertias(t, f.R, f.p, B)
     for j in range(nv):
         a[j] = tau[j]
     if articulate(t, f.S, B, view_2d(W, start + 22 * nl, nl, 23), U, D, P, a) != GOOD:
-        return float(DEPENDENT)
-    # Rows of the contacts.
-    b = start + 45 * nl + 7 * nv
-    G = view_2d(W, b, m, nv)
-    for k in range(m * nv):
-        W[b + k] = 0.0
-    b += m * nv
-    gamma = view_1d(W, b, m)
-    terms = view_1d(W, b + m, 2 * m)
-    b += 3 * m
-    contact_rows(I, F, W, 1.0, JACOBIAN | GAMMA | BAUMGARTE, G, gamma, terms, terms[:0])
-    # Views: responses and the system of the forces.
-    width = 4 * (r.group.shape[0] // GROUP_INTS)
-    X = view_2d(W, b, nv, width)
-    b += nv * width
-    K = view_2d(W, b, m, m)
-    b += m * m
-    taken = view_1d(W, b, nv)
-    four = view_1d(W, b + nv, 24)
-    b += nv + 24
-    free = view_1d(W, b, width)
-    load = view_1d(W, b + width, m)
-    least = view_1d(W, b + width + m, m)
-    columns = view_1d(W, b + width + 2 * m, 4 * m)
-    # K = X^T D^-1 X and gamma - X^T D^-1 u.
-    propagate_contacts(t, r, f.S, U, D, G, a, four, X, free)
-    contact_products(t.dof_parent, D, X, r.group, four, K)
-    for group in range(width // 4):
-        first = r.group[GROUP_INTS * group + START]
-        for k in range(r.group[GROUP_INTS * group + SIZE]):
-            load[first + k] = gamma[r.order[first + k]] - free[4 * group + k]
-            least[first + k] = CLEAR_PIVOT * K[first + k, first + k]
-    # Forces by Cholesky's method, if the pivots are clearly positive.
-    if m <= SMALL:
-        if solve_small(K, least, columns, load) >= 0:
-            return float(DEPENDENT)
-    elif factor(K, 0, m, least, columns) >= 0:
-        return float(DEPENDENT)
-    else:
-        solve_lower(K, 0, m, load)
-        solve_upper(K, 0, m, load)
+        return DEPENDENT
+    # Forces from the responses of the rows.
+    unit_responses(t.dof_parent, f.S, U, D, G, carried, touched, Y)
+    for j in range(nv):
+        Y[j, m] = a[j] * math.sqrt(D[j])
+        alone[j] = abs(a[j]) * D[j]
+    if not solve_forces(Y, touched, gamma, K, work[b : b + m], forces):
+        return DEPENDENT
     # Outward sweep with the forces added: accelerations.
     for j in range(nv):
-        taken[j] = abs(a[j]) * D[j]
-    add_contact_forces(t.dof_parent, X, r.group, load, a)
-    for place in range(m):
-        forces[r.order[place]] = load[place]
+        if touched[j] > 0.0:
+            a[j] += dot(Y[j], forces, m) / math.sqrt(D[j])
     outward(t, f.S, U, D, P, a)
-    return checked(G, gamma, a, taken, terms)
+    return m
 
 
 @kernel
-def fast_unit_forces(
-    I: IntArray,
-    F: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-    W: FloatArray,
-    a: FloatArray,
-    forces: FloatArray,
-) -> float:
-    """Call `full_unit_forces` without external forces and custom joints.
-
-    With W of length 0 the workspace is on the stack, with `sizes.STACK` places.
-    """
-    work = W if W.shape[0] else stack()
-    none = view_2d(W, 0, 0, 6)
-    return full_unit_forces(I, F, q, v, tau, none, view_2d(W, 0, 0, CUSTOM_ROW), work, NOTHING, a, forces)
-
-
-@kernel
-def full_mass_matrix(
+def constrained_motion(
     I: IntArray,
     order: IntArray,
     F: FloatArray,
@@ -218,10 +245,9 @@ def full_mass_matrix(
     a: FloatArray,
     forces: FloatArray,
     ready: int,
-    dense: int,
     method: int,
 ) -> tuple[int, float]:
-    """Fill a (nv,) and forces (m,); W of `mass_matrix_size`, order (nv + m,), for the direct method only.
+    """Fill a (nv,) and forces (m,); W of `motion_size`, order (nv + m,), for the direct method only.
 
     ``given`` (m, nv + 2) has the rows of custom constraints, each followed by gamma and position error, or length 0.
     Return the rank of the rows and the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`).
@@ -236,7 +262,7 @@ def full_mass_matrix(
     m = forces.shape[0]
     start = f.start
     P = view_2d(W, start + 6 * nl, nl, 6)
-    b = start + 28 * nl + 8
+    b = start + 45 * nl + 7 * nv
     scratch = W[b : b + SCRATCH]
     G = view_2d(W, b + SCRATCH, m, nv)
     b += SCRATCH + m * nv
@@ -256,34 +282,43 @@ def full_mass_matrix(
     want = JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR
     constraint_rows(I, F, W, 1.0, want, scratch, G, gamma, errors[:m], errors[m:], scale)
     row_tolerances(G, scale, errors[:m], tolerance)
-    # Load c = tau - h, by summing the forces from the tips to the root.
     b += 5 * m
     H = view_2d(W, b, nv, nv)
     c = W[b + nv * nv : b + nv * nv + nv]
-    for i in range(nl - 1, -1, -1):
-        Pi = P[i]
-        for j in range(t.iv[i], t.iv[i + 1]):
-            s = f.S[j]
-            c[j] = tau[j] - (s[0] * Pi[0] + s[1] * Pi[1] + s[2] * Pi[2] + s[3] * Pi[3] + s[4] * Pi[4] + s[5] * Pi[5])
-        up = t.parent[i]
-        if up >= 0:
-            Pu = P[up]
-            for k in range(6):
-                Pu[k] += Pi[k]
-    # Mass matrix; composite inertias overwrite accelerations and forces.
-    for i in range(nv):
-        row = H[i]
-        for j in range(nv):
-            row[j] = 0.0
-    code = crba(I, F, q, custom, W, VELOCITIES, H)
-    if code != GOOD:
-        return NOT_FINITE_RESULT, 0.0
-    # Solve by the method, and measure the residual.
     alone = W[b + nv * nv + nv : b + nv * nv + 2 * nv]
-    for j in range(nv):
-        alone[j] = abs(c[j]) / H[j, j] if H[j, j] > 0.0 else 0.0
     work = W[b + nv * nv + 2 * nv :]
-    code = solve_kkt(method, t.dof_parent, dense, System(H, G, c, gamma), tolerance, work, order, a, forces)
+    if method == UNIT_FORCES:
+        # They cannot separate dependent rows.
+        if m > nv:
+            return DEPENDENT, 0.0
+        for i in range(m):
+            if tolerance[i] > CLEAR_ROW:
+                return DEPENDENT, 0.0
+        code = motion_by_unit_forces(t, f, W, G, gamma, tau, work, a, forces, alone)
+    else:
+        # Load c = tau - h, by summing the forces from the tips to the root.
+        for i in range(nl - 1, -1, -1):
+            Pi = P[i]
+            for j in range(t.iv[i], t.iv[i + 1]):
+                s = f.S[j]
+                work_rate = s[0] * Pi[0] + s[1] * Pi[1] + s[2] * Pi[2] + s[3] * Pi[3] + s[4] * Pi[4] + s[5] * Pi[5]
+                c[j] = tau[j] - work_rate
+            up = t.parent[i]
+            if up >= 0:
+                Pu = P[up]
+                for k in range(6):
+                    Pu[k] += Pi[k]
+        # Mass matrix; composite inertias overwrite accelerations and forces.
+        for i in range(nv):
+            row = H[i]
+            for j in range(nv):
+                row[j] = 0.0
+        if crba(I, F, q, custom, W, VELOCITIES, H) != GOOD:
+            return NOT_FINITE_RESULT, 0.0
+        # Solve by the method.
+        for j in range(nv):
+            alone[j] = abs(c[j]) / H[j, j] if H[j, j] > 0.0 else 0.0
+        code = solve_kkt(method, t.dof_parent, System(H, G, c, gamma), tolerance, work, order, a, forces)
     if code < 0:
         return code, 0.0
     residual = checked(G, gamma, a, alone, errors)
@@ -291,7 +326,7 @@ def full_mass_matrix(
 
 
 @kernel
-def fast_mass_matrix(
+def fast_motion(
     I: IntArray,
     order: IntArray,
     F: FloatArray,
@@ -301,10 +336,9 @@ def fast_mass_matrix(
     W: FloatArray,
     a: FloatArray,
     forces: FloatArray,
-    dense: int,
     method: int,
 ) -> tuple[int, float]:
-    """Call `full_mass_matrix` without external forces, custom joints and custom constraints."""
+    """Call `constrained_motion` without external forces, custom joints and custom constraints."""
     custom = view_2d(W, 0, 0, CUSTOM_ROW)
     none = view_2d(W, 0, 0, 6)
-    return full_mass_matrix(I, order, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, dense, method)
+    return constrained_motion(I, order, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, method)

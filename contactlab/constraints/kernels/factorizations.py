@@ -1,8 +1,6 @@
 """Factorisations for constrained systems: Cholesky's of a dense matrix, and a rank-revealing one of rows.
 
-Cholesky's method, A = L L^T, factorises four columns together. So every entry to the right of them is loaded and stored
-once for four products (a left-looking panel and a right-looking remainder: Golub and Van Loan 2013, section 4.2). The
-diagonal of L is stored inverted.
+The diagonal of Cholesky's factor, A = L L^T, is stored inverted.
 
 Redundant, zero and nearly dependent rows of G are reduced to as many orthonormal rows as its rank. The rows are scaled
 to unit length and pivoted: D G = P^T L Q, by Householder reflections of the rows (Golub and Van Loan 2013, sections 5.1
@@ -15,7 +13,7 @@ orthogonal decomposition (section 5.4.7).
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,78 +23,22 @@ from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 
-#: Maximum number of rows for which `solve_small` is faster.
-SMALL: Final = 20
-
 
 @kernel
-def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatArray) -> int:
+def factor(A: FloatArray, first: int, n: int, least: FloatArray) -> int:
     """Factor the block A[first:n, first:n] = L L^T in place, in its lower triangle; the diagonal of L is inverted.
 
     Entries of A outside the block are not read. Return -1, or the index k in A of the first pivot <= least[k].
-    ``columns`` (4 n,) is scratch.
     """
-    start = first
-    c0 = columns[0:n]
-    c1 = columns[n : 2 * n]
-    c2 = columns[2 * n : 3 * n]
-    c3 = columns[3 * n : 4 * n]
-    while start < n:
-        end = min(start + 4, n)
-        # The diagonal block of four columns.
-        for k in range(start, end):
-            row = A[k]
-            for c in range(start, k):
-                value = row[c]
-                for s in range(start, c):
-                    value -= row[s] * A[c, s]
-                row[c] = value * A[c, c]
-            pivot = row[k]
-            for s in range(start, k):
-                pivot -= row[s] * row[s]
-            if not pivot > least[k]:
-                return k
-            row[k] = 1.0 / np.sqrt(pivot)
-        if end - start < 4:
-            return -1
-        # The panel below it, kept by columns as well.
-        d0 = A[start]
-        d1 = A[start + 1]
-        d2 = A[start + 2]
-        d3 = A[start + 3]
-        i0 = d0[start]
-        i1 = d1[start + 1]
-        i2 = d2[start + 2]
-        i3 = d3[start + 3]
-        for i in range(end, n):
-            row = A[i]
-            p = row[start] * i0
-            q = (row[start + 1] - p * d1[start]) * i1
-            r = (row[start + 2] - p * d2[start] - q * d2[start + 1]) * i2
-            s = (row[start + 3] - p * d3[start] - q * d3[start + 1] - r * d3[start + 2]) * i3
-            row[start] = p
-            row[start + 1] = q
-            row[start + 2] = r
-            row[start + 3] = s
-            c0[i] = p
-            c1[i] = q
-            c2[i] = r
-            c3[i] = s
-        # Subtract four products from the rest.
-        for i in range(end, n):
-            p = c0[i]
-            q = c1[i]
-            r = c2[i]
-            s = c3[i]
-            row = A[i]
-            target = row[end : i + 1]
-            u0 = c0[end : i + 1]
-            u1 = c1[end : i + 1]
-            u2 = c2[end : i + 1]
-            u3 = c3[end : i + 1]
-            for j in range(target.shape[0]):
-                target[j] = (((target[j] - p * u0[j]) - q * u1[j]) - r * u2[j]) - s * u3[j]
-        start = end
+    for i in range(first, n):
+        row = A[i, first:n]
+        for j in range(i - first):
+            other = A[first + j, first:n]
+            row[j] = (row[j] - dot(row, other, j)) * other[j]
+        pivot = row[i - first] - dot(row, row, i - first)
+        if not pivot > least[i]:
+            return i
+        row[i - first] = 1.0 / np.sqrt(pivot)
     return -1
 
 
@@ -121,43 +63,6 @@ def solve_upper(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
         part[i] = value
         for j in range(i):
             part[j] -= value * tail[j]
-
-
-@kernel
-def solve_small(A: FloatArray, least: FloatArray, inverse: FloatArray, x: FloatArray) -> int:
-    """Replace x by A^-1 x by A = L D L^T, in plain loops; return -1, or the first k with a pivot <= least[k].
-
-    It is faster than `factor` for few rows, because it has no roots and no calls. The lower triangle of A and
-    ``inverse`` (n,) are overwritten.
-    """
-    n = x.shape[0]
-    # Row by row: L, D^-1, and forward substitution.
-    for i in range(n):
-        row = A[i]
-        for j in range(i):
-            other = A[j]
-            value = row[j]
-            for k in range(j):
-                value -= row[k] * other[k]
-            row[j] = value
-        pivot = row[i]
-        value = x[i]
-        for j in range(i):
-            part = row[j] * inverse[j]
-            pivot -= part * row[j]
-            value -= part * x[j]
-            row[j] = part
-        if not pivot > least[i]:
-            return i
-        inverse[i] = 1.0 / pivot
-        x[i] = value
-    # Back substitution.
-    for i in range(n - 1, -1, -1):
-        value = x[i] * inverse[i]
-        for k in range(i + 1, n):
-            value -= A[k, i] * x[k]
-        x[i] = value
-    return -1
 
 
 @kernel

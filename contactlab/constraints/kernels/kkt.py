@@ -17,8 +17,8 @@ L^T L, Y = L^-T G^T and z = L^-T c:
     (Y^T Y) forces = gamma - Y^T z,      x = L^-1 (z + Y forces)
 
 L has nonzero entries only on the branches of a tree, and so have the columns of Y: a row on a branch has entries from
-there to the root only (Featherstone 2008, sections 6.5 and 8.2; RBDL's range-space method). Without a tree, or on deep
-chains, H = L L^T is a dense factorisation, and L^-T and L^-1 are exchanged.
+there to the root only (Featherstone 2008, sections 6.5 and 8.2; RBDL's range-space method). Without a tree, all
+coordinates are one branch.
 
 Null-space method. The motion along the constraints comes first, and then the multipliers. With Q_1 an orthonormal basis
 of the rows of G, and Z of their null space, x = Q_1^T y + Z^T z:
@@ -79,53 +79,20 @@ def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArr
         y = Y[i]
         inverse = 1.0 / row[i]
         j = parents[i]
+        # If no row acts on this branch, only the column of c; otherwise all columns, and the parent is marked too.
+        first = m
         if touched[i] > 0.0:
-            # A row acts on this branch: all columns, and the parent is marked too.
-            for k in range(m + 1):
-                y[k] *= inverse
+            first = 0
             if j >= 0:
                 touched[j] = 1.0
-            while j >= 0:
-                other = Y[j]
-                a = row[j]
-                for k in range(m + 1):
-                    other[k] -= a * y[k]
-                j = parents[j]
-        else:
-            # No row acts on this branch: only the column of c.
-            value = y[m] * inverse
-            y[m] = value
-            while j >= 0:
-                Y[j, m] -= row[j] * value
-                j = parents[j]
-
-
-@kernel
-def dense_responses(L: FloatArray, Y: FloatArray) -> None:
-    """Replace Y (n, m + 1) by L^-1 Y, for the triangle of `factorizations.factor`."""
-    w = Y.shape[1]
-    for i in range(L.shape[0]):
-        row = L[i]
-        y = Y[i]
-        # Forward substitution, with two previous rows at a time.
-        j = 0
-        while j + 2 <= i:
-            a = row[j]
-            b = row[j + 1]
-            first = Y[j]
-            second = Y[j + 1]
-            for k in range(w):
-                y[k] = (y[k] - a * first[k]) - b * second[k]
-            j += 2
-        if j < i:
-            a = row[j]
-            first = Y[j]
-            for k in range(w):
-                y[k] -= a * first[k]
-        # The diagonal is stored inverted.
-        inverse = row[i]
-        for k in range(w):
+        for k in range(first, m + 1):
             y[k] *= inverse
+        while j >= 0:
+            other = Y[j]
+            a = row[j]
+            for k in range(first, m + 1):
+                other[k] -= a * y[k]
+            j = parents[j]
 
 
 @kernel
@@ -157,9 +124,32 @@ def gram(Y: FloatArray, touched: FloatArray, K: FloatArray) -> None:
 
 
 @kernel
-def solve_range_space(
-    parents: IntArray, dense: int, system: System, W: FloatArray, x: FloatArray, forces: FloatArray
-) -> int:
+def solve_forces(
+    Y: FloatArray,
+    touched: FloatArray,
+    gamma: FloatArray,
+    K: FloatArray,
+    least: FloatArray,
+    forces: FloatArray,
+) -> bool:
+    """Fill forces (m,) with the solution of Y_1^T Y_1 forces = gamma - Y_1^T z, for Y = [Y_1 z] (n, m + 1).
+
+    Return False if the rows are not clearly independent. K (m + 1, m + 1) and ``least`` (m,) are scratch.
+    """
+    m = forces.shape[0]
+    gram(Y, touched, K)
+    for i in range(m):
+        forces[i] = gamma[i] - K[m, i]
+        least[i] = CLEAR_PIVOT * K[i, i]
+    if factor(K, 0, m, least) >= 0:
+        return False
+    solve_lower(K, 0, m, forces)
+    solve_upper(K, 0, m, forces)
+    return True
+
+
+@kernel
+def solve_range_space(parents: IntArray, system: System, W: FloatArray, x: FloatArray, forces: FloatArray) -> int:
     """Fill x (n,) and forces (m,); m, or `DEPENDENT` if H or the responses are not clearly definite.
 
     The lower triangle of H (n, n) holds its factor afterwards; `restore_matrix` undoes this.
@@ -175,21 +165,15 @@ def solve_range_space(
     diagonal = W[b : b + n]
     touched = W[b + n : b + 2 * n]
     least = W[b + 2 * n : b + 3 * n + w]
-    b += 3 * n + w
-    columns = W[b : b + 4 * max(n, m)]
-    # Factor H, dense or along the branches, with pivots that are clearly positive.
+    # Factor H along the branches, with pivots that are clearly positive.
     for j in range(n):
         diagonal[j] = H[j, j]
         least[j] = CLEAR_LU_PIVOT * H[j, j]
-    if dense:
-        if factor(H, 0, n, least, columns) >= 0:
+    if factor_ltl(parents, 0, least, H) != GOOD:
+        return DEPENDENT
+    for j in range(n):
+        if not H[j, j] * H[j, j] > CLEAR_LU_PIVOT * diagonal[j]:
             return DEPENDENT
-    else:
-        if factor_ltl(parents, 0, least, H) != GOOD:
-            return DEPENDENT
-        for j in range(n):
-            if not H[j, j] * H[j, j] > CLEAR_LU_PIVOT * diagonal[j]:
-                return DEPENDENT
     # Y := [G^T | c], and the coordinates that rows act on.
     for j in range(n):
         row = Y[j]
@@ -200,42 +184,25 @@ def solve_range_space(
             if value != 0.0:
                 any_ = 1.0
         row[m] = c[j]
-        touched[j] = 1.0 if dense else any_
+        touched[j] = any_
     # Responses, their products, and the system of the multipliers.
-    if dense:
-        dense_responses(H, Y)
-    else:
-        responses(parents, H, touched, Y)
-    gram(Y, touched, K)
-    for i in range(m):
-        forces[i] = gamma[i] - K[m, i]
-        least[i] = CLEAR_PIVOT * K[i, i]
-    if factor(K, 0, m, least, columns) >= 0:
+    responses(parents, H, touched, Y)
+    if not solve_forces(Y, touched, gamma, K, least, forces):
         return DEPENDENT
-    solve_lower(K, 0, m, forces)
-    solve_upper(K, 0, m, forces)
     # x := z + Y forces.
     for j in range(n):
-        y = Y[j]
+        x[j] = Y[j, m]
         if touched[j] > 0.0:
-            value = y[m]
-            for i in range(m):
-                value += y[i] * forces[i]
-            x[j] = value
-        else:
-            x[j] = y[m]
+            x[j] += dot(Y[j], forces, m)
     # x := L^-1 x.
-    if dense:
-        solve_upper(H, 0, n, x)
-    else:
-        for i in range(n):
-            row = H[i]
-            value = x[i]
-            j = parents[i]
-            while j >= 0:
-                value -= row[j] * x[j]
-                j = parents[j]
-            x[i] = value / row[i]
+    for i in range(n):
+        row = H[i]
+        value = x[i]
+        j = parents[i]
+        while j >= 0:
+            value -= row[j] * x[j]
+            j = parents[j]
+        x[i] = value / row[i]
     return m
 
 
@@ -289,7 +256,6 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
     v = W[b + 3 * n : b + 4 * n]
     w = W[b + 4 * n : b + 5 * n]
     least = W[b + 5 * n : b + 6 * n]
-    columns = W[b + 6 * n : b + 10 * n]
     # H with about a unit diagonal, c in the same units.
     unit_columns(H, scale)
     for i in range(n):
@@ -312,7 +278,7 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
             y[i] = load[i] - dot(H[i], y, rank)
             least[i] = PIVOT * (1.0 + n / 16.0)
         # The trailing block is factored in place: the rows above and the columns before it are used below.
-        at = factor(H, rank, n, least, columns)
+        at = factor(H, rank, n, least)
         if at >= 0:
             return SINGULAR_INERTIA - at
         solve_lower(H, rank, n, y)
@@ -340,14 +306,14 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
 
 @kernel
 def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> bool:
-    """Return True if the rows A[n:, :n] are clearly independent; K (m m,) and w (5 m,) are scratch."""
+    """Return True if the rows A[n:, :n] are clearly independent; K (m m,) and w (m,) are scratch."""
     products = view_2d(K, 0, m, m)
     for i in range(m):
         product = products[i]
         for j in range(i + 1):
             product[j] = dot(A[n + i], A[n + j], n)
         w[i] = CLEAR_PIVOT * product[i]
-    return factor(products, 0, m, w[:m], w[m : 5 * m]) < 0
+    return factor(products, 0, m, w) < 0
 
 
 @kernel
@@ -382,7 +348,7 @@ def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, 
         for j in range(m):
             row[n + j] = 0.0
         b[n + i] = gamma[i] * factor_i
-    if not independent(A, n, m, W[: m * m], W[k * k + 3 * k :]):
+    if not independent(A, n, m, W[: m * m], W[k * k + 3 * k : k * k + 3 * k + m]):
         return DEPENDENT
     # Scaled H next to the columns G^T.
     for i in range(n):
@@ -413,7 +379,6 @@ def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, 
 def solve_kkt(
     method: int,
     parents: IntArray,
-    dense: int,
     system: System,
     tolerance: FloatArray,
     W: FloatArray,
@@ -437,7 +402,7 @@ def solve_kkt(
         if method == DIRECT:
             code = solve_direct(system, W, order, x, forces)
         elif method == RANGE_SPACE:
-            code = solve_range_space(parents, dense, system, W, x, forces)
+            code = solve_range_space(parents, system, W, x, forces)
             if code == DEPENDENT:
                 start = (n + m + 1) * (m + 1)
                 restore_matrix(system.H, W[start : start + n])

@@ -22,7 +22,7 @@ VELOCITY_ERROR: Final = 16
 MOVING: Final = GAMMA | BAUMGARTE | VELOCITY_ERROR
 
 # Scratch of `constraint_rows`.
-SCRATCH: Final = 54
+SCRATCH: Final = 57
 
 
 def rows_size(nl: int, nv: int) -> int:
@@ -84,17 +84,17 @@ class System(NamedTuple):
 
 def null_space_size(n: int, m: int) -> int:
     """Return the length for `kkt.solve_null_space`: scaled rows, their factors, vectors."""
-    return 2 * m * n + 8 * m + 10 * n + 8
+    return 2 * m * n + 7 * m + 6 * n
 
 
 def direct_size(n: int, m: int) -> int:
     """Return the length for `kkt.solve_direct`: matrix, right-hand side, solution, scales, scratch of the test."""
-    return (n + m) * (n + m) + 3 * (n + m) + 5 * m
+    return (n + m) * (n + m) + 3 * (n + m) + m
 
 
 def range_space_size(n: int, m: int) -> int:
     """Return the length for `kkt.solve_range_space`: Y, K, and vectors."""
-    return (m + 1) * (n + m + 1) + 7 * n + 6 * m + 8
+    return (m + 1) * (n + m + 1) + 3 * n + m + 1
 
 
 def kkt_size(n: int, m: int) -> int:
@@ -102,26 +102,16 @@ def kkt_size(n: int, m: int) -> int:
     return max(direct_size(n, m), range_space_size(n, m), null_space_size(n, m))
 
 
-def articulated_start(nl: int, nv: int) -> int:
-    """Return the offset of the rows in the workspace of `full_unit_forces`: after the workspace of `aba`."""
+def motion_start(nl: int, nv: int) -> int:
+    """Return the offset of the rows in the workspace of `constrained_motion`: after the workspace of `aba`."""
     return head_size(nl, nv) + 45 * nl + 7 * nv
 
 
-def row_block(nv: int, m: int) -> int:
-    """Return the length of a block of rows: scratch of the row kernel, G, gamma, both errors, scales and tolerances."""
-    return SCRATCH + m * nv + 5 * m
+def motion_size(nl: int, nv: int, m: int) -> int:
+    """Return the length for `constrained_motion`: workspace of `aba`, rows, H, c, and the largest of the solvers.
 
-
-def unit_forces_size(nl: int, nv: int, m: int, groups: int) -> int:
-    """Return the length for `full_unit_forces`: workspace of `aba`, rows, their responses."""
-    return articulated_start(nl, nv) + row_block(nv, m) + nv * (4 * groups + 1) + m * (m + 6) + 4 * groups + 24
-
-
-def motion_size(method: int, nl: int, nv: int, m: int, groups: int) -> int:
-    """Return the length for the method of this number."""
-    return unit_forces_size(nl, nv, m, groups) if method == UNIT_FORCES else mass_matrix_size(nl, nv, m)
-
-
-def mass_matrix_size(nl: int, nv: int, m: int) -> int:
-    """Return the length for `full_mass_matrix`: accelerations, forces, inertias, rows, H, c and the solver."""
-    return head_size(nl, nv) + 28 * nl + 8 + row_block(nv, m) + nv * nv + 2 * nv + kkt_size(nv, m)
+    The rows are the scratch of the row kernel, G, gamma, both errors, scales and tolerances.
+    """
+    rows = SCRATCH + m * nv + 5 * m
+    unit_forces = nv * (7 * m + 2) + (m + 1) * (m + 1) + m
+    return motion_start(nl, nv) + rows + nv * nv + 2 * nv + max(unit_forces, kkt_size(nv, m))

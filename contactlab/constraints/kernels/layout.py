@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from contactlab.multibody.kernels.layout import BODIES, LINKS, NV, Frames, Tree
 from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
-from contactlab.multibody.kernels.points import acceleration_at
+from contactlab.multibody.kernels.points import acceleration_at, frame_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
@@ -22,8 +22,7 @@ from lcp.kernels import kernel
 ROWS: Final = 0  # rows of the set, custom ones included
 BLOCKS: Final = 1
 LISTED: Final = 2  # rows in blocks
-GROUPS: Final = 3  # groups of listed rows for unit forces; contacts only
-HEAD: Final = 4
+HEAD: Final = 3
 
 # Integers of a block: kind, link of the successor (a contact's body), link of the predecessor (-1 is the world), first
 # index in `order`, number of rows.
@@ -33,13 +32,6 @@ PREDECESSOR: Final = 2
 FIRST: Final = 3
 COUNT: Final = 4
 BLOCK_INTS: Final = 5
-
-# Integers of a group, at most four consecutive listed contact rows of one link: last degree of freedom that moves the
-# link (-1), first index in `order`, number of rows.
-TIP: Final = 0
-START: Final = 1
-SIZE: Final = 2
-GROUP_INTS: Final = 3
 
 # Kinds of block.
 CONTACT: Final = 0
@@ -66,7 +58,6 @@ class Rows(NamedTuple):
 
     block: IntArray  # (5 nb,) integers of the blocks, one after the other
     order: IntArray  # (listed,) rows, block by block
-    group: IntArray  # (3 groups,)
     frame: FloatArray  # (nb, 24)
     row: FloatArray  # (n, 9)
 
@@ -88,7 +79,6 @@ def rows_view(I: IntArray, F: FloatArray) -> Rows:
     return Rows(
         view_1d(I, a + HEAD, BLOCK_INTS * nb),
         view_1d(I, c, listed),
-        view_1d(I, c + listed, GROUP_INTS * I[a + GROUPS]),
         view_2d(F, b, nb, BLOCK_FLOATS),
         view_2d(F, b + BLOCK_FLOATS * nb, I[a + ROWS], ROW_FLOATS),
     )
@@ -102,10 +92,46 @@ def block_of(r: Rows, block: int) -> tuple[int, int, int, int, int]:
     return r.block[at + KIND], r.block[at + SUCCESSOR], r.block[at + PREDECESSOR], first, first + r.block[at + COUNT]
 
 
+@kernel
+def block_frames(
+    r: Rows, block: int, f: Frames, Rs: FloatArray, xs: FloatArray, Rp: FloatArray, xp: FloatArray
+) -> None:
+    """Fill rotation (9,) and origin (3,) of both frames of a block; a contact's are at its point, in world axes."""
+    kind, link, base, _, _ = block_of(r, block)
+    X = r.frame[block]
+    frame_at(f.R, f.p, link, X[0:9], X[9:12], Rs, xs)
+    frame_at(f.R, f.p, base, X[12:21], X[21:24], Rp, xp)
+    if kind == CONTACT:
+        for k in range(9):
+            Rp[k] = 1.0 if k % 4 == 0 else 0.0
+        for k in range(3):
+            xp[k] = xs[k]
+
+
 @kernel(inline=True)
 def length_of(v: FloatArray, at: int) -> float:
     """Return the length of v[at:at + 3]."""
     return math.sqrt(v[at] * v[at] + v[at + 1] * v[at + 1] + v[at + 2] * v[at + 2])
+
+
+@kernel(inline=True)
+def about_root(
+    t: Tree, f: Frames, link: int, x: FloatArray, a: FloatArray, angular: float, linear: float
+) -> tuple[int, float, float, float, float]:
+    """Return the last degree of freedom that moves a link, -1 for the world, and the moment of a wrench at x.
+
+    The moment is about the root's origin of the link's tree, followed by the size of its terms; zero for the world.
+    """
+    if link < 0:
+        return -1, 0.0, 0.0, 0.0, 0.0
+    o = f.p[t.root[link]]
+    dx = x[0] - o[0]
+    dy = x[1] - o[1]
+    dz = x[2] - o[2]
+    l = a[0] + (dy * a[5] - dz * a[4])
+    m = a[1] + (dz * a[3] - dx * a[5])
+    n = a[2] + (dx * a[4] - dy * a[3])
+    return t.iv[link + 1] - 1, l, m, n, angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
 
 
 @kernel
@@ -130,37 +156,11 @@ def fill_row(
     terms: the largest (angular + |x| linear) |S_angular| + linear |S_linear| of its columns. It uses lengths of
     vectors, because an entry along an axis can be only rounding of a long vector.
     """
-    # The wrench about the root of the first link's tree.
     x = a[3]
     y = a[4]
     z = a[5]
-    j = -1
-    l = m = n = 0.0
-    far = 0.0
-    if one >= 0:
-        j = t.iv[one + 1] - 1
-        o = f.p[t.root[one]]
-        dx = xs[0] - o[0]
-        dy = xs[1] - o[1]
-        dz = xs[2] - o[2]
-        l = a[0] + (dy * z - dz * y)
-        m = a[1] + (dz * x - dx * z)
-        n = a[2] + (dx * y - dy * x)
-        far = angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
-    # The same about the root of the second link's tree.
-    k = -1
-    b = c = d = 0.0
-    away = 0.0
-    if two >= 0:
-        k = t.iv[two + 1] - 1
-        o = f.p[t.root[two]]
-        dx = xp[0] - o[0]
-        dy = xp[1] - o[1]
-        dz = xp[2] - o[2]
-        b = a[0] + (dy * z - dz * y)
-        c = a[1] + (dz * x - dx * z)
-        d = a[2] + (dx * y - dy * x)
-        away = angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
+    j, l, m, n, far = about_root(t, f, one, xs, a, angular, linear)
+    k, b, c, d, away = about_root(t, f, two, xp, a, angular, linear)
     scale = 0.0
     # Alternately towards the root, until the paths meet (at -1, beyond the root, if not before).
     while j != k:
@@ -229,3 +229,17 @@ def rotate(R: FloatArray, v: FloatArray, at: int, out: FloatArray) -> None:
     """Fill out[at:at + 3] with R v[at:at + 3]."""
     for i in range(3):
         out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]
+
+
+@kernel
+def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: FloatArray, at: int) -> None:
+    """Add factor a[i:i + 3] x b[k:k + 3] to out[at:at + 3]."""
+    out[at] += factor * (a[i + 1] * b[k + 2] - a[i + 2] * b[k + 1])
+    out[at + 1] += factor * (a[i + 2] * b[k] - a[i] * b[k + 2])
+    out[at + 2] += factor * (a[i] * b[k + 1] - a[i + 1] * b[k])
+
+
+@kernel
+def dot6(a: FloatArray, b: FloatArray) -> float:
+    """Return a . b of six-vectors."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])

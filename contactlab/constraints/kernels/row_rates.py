@@ -18,7 +18,10 @@ from contactlab.constraints.kernels.layout import (
     CONTACT,
     DISTANCE,
     SLIDING_LOOP,
+    add_cross,
+    block_frames,
     block_of,
+    dot6,
     line_between,
     rotate,
     rows_view,
@@ -28,24 +31,10 @@ from contactlab.multibody.kernels.column_derivatives import column_rates
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
-from contactlab.multibody.kernels.points import acceleration_at, frame_at, rates_at, velocity_at
+from contactlab.multibody.kernels.points import acceleration_at, rates_at, velocity_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
-
-
-@kernel
-def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: FloatArray, at: int) -> None:
-    """Add factor a[i:i + 3] x b[k:k + 3] to out[at:at + 3]."""
-    out[at] += factor * (a[i + 1] * b[k + 2] - a[i + 2] * b[k + 1])
-    out[at + 1] += factor * (a[i + 2] * b[k] - a[i] * b[k + 2])
-    out[at + 2] += factor * (a[i] * b[k + 1] - a[i + 1] * b[k])
-
-
-@kernel
-def dot6(a: FloatArray, b: FloatArray) -> float:
-    """Return a . b of six-vectors."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
 
 
 @kernel
@@ -182,15 +171,10 @@ def row_rates(
     for block in range(r.frame.shape[0]):
         kind, link, base, first, last = block_of(r, block)
         # Poses of both frames.
-        X = r.frame[block]
-        frame_at(f.R, f.p, link, X[0:9], X[9:12], Rs, xs)
-        frame_at(f.R, f.p, base, X[12:21], X[21:24], Rp, xp)
+        block_frames(r, block, f, Rs, xs, Rp, xp)
         sliding = kind == SLIDING_LOOP
-        for k in range(9):
-            if kind == CONTACT:
-                Rp[k] = 1.0 if k % 4 == 0 else 0.0
         for k in range(3):
-            if kind == CONTACT or sliding:
+            if sliding:
                 xp[k] = xs[k]
         # Motion of both points, and its derivatives.
         for number in range(2):

@@ -34,12 +34,10 @@ A `DISTANCE` has the axis (0, n), n = (x_s - x_p) / |x_s - x_p| in world axes, a
     gamma = -a^T (acc_s - acc_p) - |u - (n . u) n|^2 / |x_s - x_p| - 2 alpha phid - beta^2 phi,   u = vel_s - vel_p
     phi   = |x_s - x_p| - length
 
-Rows of a point are computed together, by `contact_rows`, because they depend on the same motion of the point.
+Rows of a point or pair are computed together, because they depend on the same motion.
 """
 
 from __future__ import annotations
-
-import math
 
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
@@ -55,12 +53,14 @@ from contactlab.constraints.kernels.layout import (
     ACCELERATION,
     ALPHA,
     BETA,
-    CONTACT,
     DISTANCE,
     LENGTH,
     SLIDING_LOOP,
+    add_cross,
     bias_at,
+    block_frames,
     block_of,
+    dot6,
     fill_row,
     length_of,
     line_between,
@@ -73,89 +73,10 @@ from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
-from contactlab.multibody.kernels.points import frame_at, velocity_at
+from contactlab.multibody.kernels.points import velocity_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
-
-
-@kernel
-def contact_rows(
-    I: IntArray,
-    F: FloatArray,
-    W: FloatArray,
-    weight: float,
-    want: int,
-    G: FloatArray,
-    gamma: FloatArray,
-    phid: FloatArray,
-    scale: FloatArray,
-) -> None:
-    """Fill `constraint_rows` for contacts, without their position errors, which are zero."""
-    t, f, nl, _ = model_and_workspace_views(I, F, W)
-    r = rows_view(I, F)
-    A = view_2d(W, f.start, nl, 6)
-    for block in range(r.frame.shape[0]):
-        kind, link, _, first, last = block_of(r, block)
-        if kind != CONTACT:
-            continue
-        # Position of the point from the root's origin, its velocity and its acceleration, with the world at rest.
-        dx = dy = dz = 0.0
-        ux = uy = uz = 0.0
-        ax = ay = az = 0.0
-        if link >= 0:
-            X = r.frame[block]
-            R = f.R[link]
-            p = f.p[link]
-            o = f.p[t.root[link]]
-            dx = (p[0] - o[0]) + (R[0] * X[9] + R[1] * X[10] + R[2] * X[11])
-            dy = (p[1] - o[1]) + (R[3] * X[9] + R[4] * X[10] + R[5] * X[11])
-            dz = (p[2] - o[2]) + (R[6] * X[9] + R[7] * X[10] + R[8] * X[11])
-            if want & MOVING:
-                V = f.V[link]
-                ux = V[3] + (V[1] * dz - V[2] * dy)
-                uy = V[4] + (V[2] * dx - V[0] * dz)
-                uz = V[5] + (V[0] * dy - V[1] * dx)
-                if want & GAMMA:
-                    B = A[link]
-                    ax = (B[3] + (B[1] * dz - B[2] * dy)) + (V[1] * uz - V[2] * uy) + weight * t.gravity[0]
-                    ay = (B[4] + (B[2] * dx - B[0] * dz)) + (V[2] * ux - V[0] * uz) + weight * t.gravity[1]
-                    az = (B[5] + (B[0] * dy - B[1] * dx)) + (V[0] * uy - V[1] * ux) + weight * t.gravity[2]
-        # Velocity errors and bias of all directions at the point.
-        for place in range(first, last):
-            i = r.order[place]
-            n = r.row[i]
-            rate = n[3] * ux + n[4] * uy + n[5] * uz
-            if want & VELOCITY_ERROR:
-                phid[i] = rate
-            if want & GAMMA:
-                gamma[i] = n[ACCELERATION] - (n[3] * ax + n[4] * ay + n[5] * az)
-                if want & BAUMGARTE:
-                    gamma[i] -= 2.0 * n[ALPHA] * rate
-        # Jacobian, along the path to the root; rows of rounding become zero.
-        if want & JACOBIAN:
-            # Directions are unit vectors: one size of terms serves all rows of the point.
-            size = 0.0
-            far = math.sqrt(dx * dx + dy * dy + dz * dz)
-            j = t.iv[link + 1] - 1 if link >= 0 else -1
-            while j >= 0:
-                s = f.S[j]
-                x = s[3] + (s[1] * dz - s[2] * dy)
-                y = s[4] + (s[2] * dx - s[0] * dz)
-                z = s[5] + (s[0] * dy - s[1] * dx)
-                size = max(size, length_of(s, 3) + length_of(s, 0) * far)
-                for place in range(first, last):
-                    i = r.order[place]
-                    n = r.row[i]
-                    G[i, j] = n[3] * x + n[4] * y + n[5] * z
-                j = t.dof_parent[j]
-            for place in range(first, last):
-                i = r.order[place]
-                if settle_row(G, scale, i, size) and want & GAMMA:
-                    n = r.row[i]
-                    bias = n[3] * ax + n[4] * ay + n[5] * az
-                    terms = math.sqrt(ax * ax + ay * ay + az * az) + weight * length_of(t.gravity, 0)
-                    gamma[i] += bias - settled(bias, terms)
 
 
 @kernel(inner=True)
@@ -194,7 +115,6 @@ def constraint_rows(
     scale: FloatArray,
 ) -> None:
     """Fill the wanted quantities of the rows of contacts, loops and distances; see the head of this file."""
-    contact_rows(I, F, W, weight, want, G, gamma, phid, scale)
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = view_2d(W, f.start, nl, 6)
@@ -207,41 +127,33 @@ def constraint_rows(
     Rp = w[39:48]
     xs = w[48:51]
     xp = w[51:54]
+    turn = w[54:57]  # angular velocity of the predecessor
     for block in range(r.frame.shape[0]):
         kind, one, two, first, last = block_of(r, block)
-        if kind == CONTACT:
-            if want & POSITION_ERROR:
-                for place in range(first, last):
-                    phi[r.order[place]] = 0.0
-            continue
-        # Relative pose of the two frames.
-        X = r.frame[block]
-        frame_at(f.R, f.p, one, X[0:9], X[9:12], Rs, xs)
-        frame_at(f.R, f.p, two, X[12:21], X[21:24], Rp, xp)
+        # Relative pose of the two frames; a contact has no error, because its frame has no rotation.
+        block_frames(r, block, f, Rs, xs, Rp, xp)
         span = 0.0
         if kind == DISTANCE:
             span = line_between(xs, xp, a)
         else:
             relative_pose(Rs, xs, Rp, xp, e)
-        if kind == SLIDING_LOOP:
-            for k in range(3):
+        for k in range(3):
+            if kind == SLIDING_LOOP:
                 xp[k] = xs[k]
         # Relative velocity, and angular velocity of the predecessor.
-        wx = wy = wz = 0.0
         turns = moves = 0.0
         if want & MOVING:
             velocity_at(t, f.p, f.V, one, xs, u)
             velocity_at(t, f.p, f.V, two, xp, other)
-            wx = other[0]
-            wy = other[1]
-            wz = other[2]
             for k in range(6):
                 u[k] -= other[k]
+            for k in range(3):
+                turn[k] = other[k]
         # Relative acceleration, with the terms of an axis that turns; turns, moves: sizes of its terms.
         if want & GAMMA:
             bias_at(t, f, A, weight, one, xs, c)
             bias_at(t, f, A, weight, two, xp, other)
-            turning = math.sqrt(wx * wx + wy * wy + wz * wz)
+            turning = length_of(turn, 0)
             turns = length_of(c, 0) + length_of(other, 0) + turning * length_of(u, 0)
             moves = length_of(c, 3) + length_of(other, 3) + turning * length_of(u, 3) + weight * length_of(t.gravity, 0)
             for k in range(6):
@@ -256,13 +168,8 @@ def constraint_rows(
                     c[k] += across / span * a[k] if span > 0.0 else 0.0
             else:
                 # (omega_p x a) . u = a . (u x omega_p), both halves of a; twice for a point that moves over the other.
-                more = 2.0 if kind == SLIDING_LOOP else 1.0
-                c[0] += u[1] * wz - u[2] * wy
-                c[1] += u[2] * wx - u[0] * wz
-                c[2] += u[0] * wy - u[1] * wx
-                c[3] += more * (u[4] * wz - u[5] * wy)
-                c[4] += more * (u[5] * wx - u[3] * wz)
-                c[5] += more * (u[3] * wy - u[4] * wx)
+                add_cross(u, 0, turn, 0, 1.0, c, 0)
+                add_cross(u, 3, turn, 0, 2.0 if kind == SLIDING_LOOP else 1.0, c, 3)
         # Each row of the block: axis and error, Jacobian, rate and bias.
         for place in range(first, last):
             i = r.order[place]
@@ -276,7 +183,7 @@ def constraint_rows(
                 linear = length_of(s, 3)
                 rotate(Rp, s, 0, a)
                 rotate(Rp, s, 3, a)
-                error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]
+                error = dot6(s, e)
             zero = False
             if want & JACOBIAN:
                 size = fill_row(t, f, one, two, xs, xp, a, angular, linear, G[i])
@@ -286,11 +193,11 @@ def constraint_rows(
             if want & POSITION_ERROR:
                 phi[i] = error
             if want & MOVING:
-                rate = a[0] * u[0] + a[1] * u[1] + a[2] * u[2] + a[3] * u[3] + a[4] * u[4] + a[5] * u[5]
+                rate = dot6(a, u)
                 if want & VELOCITY_ERROR:
                     phid[i] = rate
                 if want & GAMMA:
-                    bias = a[0] * c[0] + a[1] * c[1] + a[2] * c[2] + a[3] * c[3] + a[4] * c[4] + a[5] * c[5]
+                    bias = dot6(a, c)
                     if zero:
                         bias = settled(bias, angular * turns + linear * moves)
                     gamma[i] = s[ACCELERATION] - bias

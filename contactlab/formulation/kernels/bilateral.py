@@ -6,18 +6,16 @@ pass removes the rounding of the first.
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
-from contactlab.constraints.kernels.rank import row_length, row_tolerances
+from contactlab.constraints.kernels.factorizations import factor, reduce_rows, row_space, solve_lower, targets
+from contactlab.constraints.kernels.rank import row_tolerances
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.kernels import kernel
+from lcp.kernels.reductions import dot
 
-# Squared fraction of a row's length in the metric M^-1, less the rows before it, that is clearly not rounding,
-_CLEAR: Final = 1e-6
-# and the factor by which it exceeds its tolerance, at the given masses.
-_FAR: Final = 30.0
 # C J_i is zero to rounding if J_i C J_i is below this fraction of J_i M^-1 J_i (an angle of 3e-7 rad).
 _LOCKED: Final = 1e-13
 # Rate of a locked row, relative to the sum of its terms before cancellation, up to which it is rounding.
@@ -27,7 +25,7 @@ _ROUNDING: Final = 1e-12
 @kernel
 def bilateral_work_size(nb: int, nv: int) -> int:
     """Return the number of floats of the workspace of `factor_bilateral`, sufficient for all functions here."""
-    return 3 * nb * nb + 4 * nb + 2 * nb * nv
+    return 4 * nb * nv + 2 * nb * nb + 9 * nb + nv
 
 
 @kernel
@@ -49,260 +47,58 @@ def factor_bilateral(
 
     Notes
     -----
-    W = Q Q', with Q of full column rank. If rows are clearly independent, Q is from Cholesky's method. Otherwise it is
-    from the Gram-Schmidt method, which does not square the condition of nearly dependent rows, with the rank by the
-    rule of `contactlab.constraints.kernels.rank`. The pseudo-inverse belongs to the unscaled W: with Q = U R and
-    orthonormal U, P = U R^-T R^-1 U', so that multipliers have minimum norm in the units of the given rows.
+    G = B Q with orthonormal rows Q, by `contactlab.constraints.kernels.factorizations`, with the rank by the rule of
+    `contactlab.constraints.kernels.rank`. So the condition of nearly dependent rows is not squared, and masses have no
+    effect on the rank. With the Cholesky factor L of K = Q M^-1 Q', whose condition depends only on the masses, and H =
+    L^-1 B+, P = H' H. It belongs to the unscaled W, so that multipliers have minimum norm in the units of the given
+    rows.
     """
     nb, nv = G.shape
-    A = work[: nb * nb].reshape((nb, nb))
-    U = work[nb * nb : 2 * nb * nb].reshape((nb, nb))
-    R = work[2 * nb * nb : 3 * nb * nb].reshape((nb, nb))
-    rest = work[3 * nb * nb :]
-    unit = rest[:nb]
-    order = rest[nb : 2 * nb]
-    tolerance = rest[2 * nb : 3 * nb]
-    noise = rest[3 * nb : 4 * nb]
+    # Views into the workspace.
+    s = row_space(work, nv, nb)
+    b = 2 * nb * nv + 7 * nb
+    rows = view_2d(work, b, nb, nv)
+    responses = view_2d(work, b + nb * nv, nb, nv)
+    b += 2 * nb * nv
+    H = view_2d(work, b, nb, nb)
+    K = view_2d(work, b + nb * nb, nb, nb)
+    b += 2 * nb * nb
+    tolerance = work[b : b + nb]
+    vector = work[b + nb : b + 2 * nb]
+    ones = work[b + 2 * nb : b + 2 * nb + nv]
+    # Rank and orthonormal rows.
     row_tolerances(G, scale, error, tolerance)
-    rank = nb
-    if not _factor_independent(G, Y, tolerance, A, unit, order):
-        rest = rest[4 * nb :]
-        rows = rest[: nb * nv].reshape((nb, nv))
-        responses = rest[nb * nv : 2 * nb * nv].reshape((nb, nv))
-        rank = _factor_dependent(G, Y, tolerance, A, U, unit, order, noise, rows, responses)
-
-    # H by rows in R: W+ = H' H.
-    if rank == nb:
-        # H = L^-1 of the scaled rows in their pivoted order, scaled back.
-        for i in range(nb):
-            for j in range(i):
-                w = 0.0
-                for k in range(j, i):
-                    w += A[i, k] * U[k, j]
-                U[i, j] = -w / A[i, i]
-            U[i, i] = 1.0 / A[i, i]
-        for i in range(nb):
-            for j in range(nb):
-                R[i, int(order[j])] = U[i, j] * unit[int(order[j])] if j <= i else 0.0
-    else:
-        _pseudo_factor(A, U, R, unit, order, rank)
+    for p in range(nv):
+        ones[p] = 1.0
+    rank = reduce_rows(G, ones, tolerance, s)
+    # Columns of B+, as rows of H.
     for i in range(nb):
-        for j in range(i + 1):
-            w = 0.0
-            for k in range(rank):
-                w += R[k, i] * R[k, j]
-            P[i, j] = w
-            P[j, i] = w
-    return rank
-
-
-@kernel(inner=True)
-def _factor_independent(
-    G: FloatArray, Y: FloatArray, tolerance: FloatArray, A: FloatArray, unit: FloatArray, order: FloatArray
-) -> bool:
-    """Fill A with the pivoted factor of W, scaled by ``unit`` to W_ii = 1; return False if a pivot is not clear."""
-    nb, nv = G.shape
-    # W = G Y', and the smallest pivot that is clear.
-    clear = _CLEAR
-    for i in range(nb):
-        # The error of a row in the metric M^-1 is estimated from above.
-        clear = max(clear, (_FAR * tolerance[i]) ** 2)
-        order[i] = i
         for j in range(nb):
-            w = 0.0
-            for p in range(nv):
-                w += G[i, p] * Y[j, p]
-            A[i, j] = w
-    # Scale to a unit diagonal; symmetrise.
-    for i in range(nb):
-        if not A[i, i] > 0.0:
-            unit[i] = 1.0
-            clear = math.inf
-        else:
-            unit[i] = 1.0 / math.sqrt(A[i, i])
-    for i in range(nb):
-        for j in range(i + 1):
-            A[i, j] = 0.5 * (unit[i] * A[i, j] * unit[j] + unit[i] * A[j, i] * unit[j])
-            A[j, i] = A[i, j]
-    # Cholesky's method with pivoting.
-    for k in range(nb):
-        best = k
-        for i in range(k + 1, nb):
-            if A[i, i] > A[best, best]:
-                best = i
-        if not A[best, best] > clear:
-            return False
-        if best != k:
-            order[k], order[best] = order[best], order[k]
-            for j in range(nb):
-                A[k, j], A[best, j] = A[best, j], A[k, j]
-            for i in range(nb):
-                A[i, k], A[i, best] = A[i, best], A[i, k]
-        pivot = math.sqrt(A[k, k])
-        A[k, k] = pivot
-        for i in range(k + 1, nb):
-            A[i, k] /= pivot
-        for i in range(k + 1, nb):
-            for j in range(k + 1, i + 1):
-                A[i, j] -= A[i, k] * A[j, k]
-                A[j, i] = A[i, j]
-    return True
-
-
-@kernel(inner=True)
-def _factor_dependent(
-    G: FloatArray,
-    Y: FloatArray,
-    tolerance: FloatArray,
-    A: FloatArray,
-    K: FloatArray,
-    unit: FloatArray,
-    order: FloatArray,
-    noise: FloatArray,
-    rows: FloatArray,
-    responses: FloatArray,
-) -> int:
-    """Fill the first columns of A, as many as the rank, with the rows' coefficients on rows orthonormal in M^-1.
-
-    Rows are first made orthonormal by the Gram-Schmidt method, the longest remainder first. So the condition of nearly
-    dependent rows is not squared, and masses have no effect on the rank. Then Cholesky's method factorises the products
-    of these rows in M^-1, whose condition depends only on the masses. K (nb, nb) is scratch.
-    """
-    nb, nv = G.shape
-    # Rows of unit length, zero rows cleared, and their squared rounding.
-    for i in range(nb):
-        order[i] = i
-        zero = tolerance[i] >= 1.0
-        unit[i] = 1.0 if zero else 1.0 / row_length(G[i])
-        for p in range(nv):
-            rows[i, p] = 0.0 if zero else G[i, p] * unit[i]
-            responses[i, p] = 0.0 if zero else Y[i, p] * unit[i]
-        noise[i] = tolerance[i] * tolerance[i]
-        for k in range(nb):
-            A[i, k] = 0.0
-    rank = 0
-    while rank < min(nb, nv):
-        # Pivot: the longest remainder that is more than rounding.
-        best = -1
-        longest = 0.0
-        for i in range(rank, nb):
-            size = _square(rows[int(order[i])])
-            if size > noise[int(order[i])] and size > longest:
-                best = i
-                longest = size
-        if best < 0:
-            break
-        if best != rank:
-            order[rank], order[best] = order[best], order[rank]
-            for j in range(rank):
-                A[rank, j], A[best, j] = A[best, j], A[rank, j]
-        own = int(order[rank])
-        row = rows[own]
-        response = responses[own]
-        # Second pass: remove the remaining components along the previous rows.
-        for j in range(rank):
-            A[rank, j] += _take_off(row, response, rows[int(order[j])], responses[int(order[j])])
-        size = _square(row)
-        if not size > noise[own]:
-            noise[own] = math.inf
-            continue
-        length = math.sqrt(size)
-        A[rank, rank] = length
-        # Make it a unit vector, and remove it from the rows that remain.
-        for p in range(nv):
-            row[p] /= length
-            response[p] /= length
-        for i in range(rank + 1, nb):
-            other = int(order[i])
-            w = _take_off(rows[other], responses[other], row, response)
-            A[i, rank] = w
-            noise[other] += w * w / size * noise[own]
-        rank += 1
-    # Cholesky factor K of the products of the orthonormal rows in the metric M^-1.
-    for i in range(rank):
-        for j in range(i + 1):
-            value = 0.0
-            for p in range(nv):
-                value += rows[int(order[i]), p] * responses[int(order[j]), p]
-                value += rows[int(order[j]), p] * responses[int(order[i]), p]
-            value *= 0.5
-            for k in range(j):
-                value -= K[i, k] * K[j, k]
-            if j < i:
-                K[i, j] = value / K[j, j]
-            elif value > 0.0:
-                K[i, i] = math.sqrt(value)
-            else:
-                # The row has no inertia, so its response is not the response of a mass matrix.
-                rank = i
-        if rank == i:
-            break
-    # A := A K, the coefficients on rows orthonormal in M^-1.
-    for i in range(nb):
-        for k in range(rank):
-            value = 0.0
-            for j in range(k, rank):
-                value += A[i, j] * K[j, k]
-            A[i, k] = value
-    return rank
-
-
-@kernel(inline=True)
-def _square(row: FloatArray) -> float:
-    """Return the squared length of a row."""
-    total = 0.0
-    for p in range(row.shape[0]):
-        total += row[p] * row[p]
-    return total
-
-
-@kernel(inner=True)
-def _take_off(row: FloatArray, response: FloatArray, other: FloatArray, of_other: FloatArray) -> float:
-    """Subtract from a row its component along a unit row, and the same from its response; return the component."""
-    w = 0.0
-    for p in range(row.shape[0]):
-        w += row[p] * other[p]
-    for p in range(row.shape[0]):
-        row[p] -= w * other[p]
-        response[p] -= w * of_other[p]
-    return w
-
-
-@kernel(inner=True)
-def _pseudo_factor(A: FloatArray, U: FloatArray, R: FloatArray, unit: FloatArray, order: FloatArray, rank: int) -> None:
-    """Fill R with R_q^-1 U' for Q = U R_q, Q the unscaled pivoted factor in A; U and A are overwritten."""
-    nb = A.shape[0]
-    # Columns of Q as rows of U, by Gram and Schmidt twice; the coefficients go to the upper triangle of A.
+            vector[j] = 1.0 if j == i else 0.0
+        targets(s, rank, vector, H[i])
+    # Q = B+ G, its responses B+ Y, and K.
     for k in range(rank):
-        row = U[k]
+        vector[k] = 0.0
+        for p in range(nv):
+            rows[k, p] = 0.0
+            responses[k, p] = 0.0
         for i in range(nb):
-            row[int(order[i])] = A[i, k] / unit[int(order[i])] if i >= k else 0.0
-    for k in range(rank):
-        for i in range(k):
-            A[i, k] = 0.0
-        for _ in range(2):
-            for i in range(k):
-                w = 0.0
-                for p in range(nb):
-                    w += U[i, p] * U[k, p]
-                A[i, k] += w
-                for p in range(nb):
-                    U[k, p] -= w * U[i, p]
-        # Length of the remainder.
-        w = 0.0
-        for p in range(nb):
-            w += U[k, p] * U[k, p]
-        w = math.sqrt(w)
-        A[k, k] = w
-        for p in range(nb):
-            U[k, p] /= w
-    # Back substitution with R_q.
-    for k in range(rank - 1, -1, -1):
-        for p in range(nb):
-            w = U[k, p]
-            for i in range(k + 1, rank):
-                w -= A[k, i] * R[i, p]
-            R[k, p] = w / A[k, k]
+            share = H[i, k]
+            for p in range(nv):
+                rows[k, p] += share * G[i, p]
+                responses[k, p] += share * Y[i, p]
+        for j in range(k + 1):
+            K[k, j] = 0.5 * (dot(rows[k], responses[j], nv) + dot(rows[j], responses[k], nv))
+    # A row without inertia, whose response is not the response of a mass matrix, ends the factor.
+    at = factor(K, 0, rank, vector)
+    rank = rank if at < 0 else at
+    # W+ = H' H.
+    for i in range(nb):
+        solve_lower(K, 0, rank, H[i])
+        for j in range(i + 1):
+            P[i, j] = dot(H[i], H[j], rank)
+            P[j, i] = P[i, j]
+    return rank
 
 
 @kernel

@@ -90,23 +90,16 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
             for p in range(nv):
                 w += J[i, p] * Y[j, p]
             w *= rows.h
-            M[a, b] = w
-            M[b, a] = w
-            negated = 0.0 - w  # not -w: a zero stays +0, and the matrix prints without -0
-            if friction_j:
-                M[a, b + nr] = negated
-                M[b + nr, a] = negated
-            if friction_i:
-                M[a + nr, b] = negated
-                M[b, a + nr] = negated
-            if friction_i and friction_j:
-                M[a + nr, b + nr] = w
-                M[b + nr, a + nr] = w
+            for s in range(2 if friction_i else 1):
+                for u in range(2 if friction_j else 1):
+                    # Not -w: a zero stays +0, and the matrix prints without -0.
+                    entry = w if s == u else 0.0 - w
+                    M[a + s * nr, b + u * nr] = entry
+                    M[b + u * nr, a + s * nr] = entry
 
         # Softening on the diagonal.
-        M[a, a] += rows.gamma[i]
-        if friction_i:
-            M[a + nr, a + nr] += rows.gamma[i]
+        for s in range(2 if friction_i else 1):
+            M[a + s * nr, a + s * nr] += rows.gamma[i]
 
 
 @kernel
@@ -175,13 +168,9 @@ def assemble_sparse_lcp(
             a, b, c, d = row_ranges(rows.column_ranges, low, nv)
             w = sparse_dot(a, b, c, d, rows.J[low], rows.Y[max(i, j)]) * rows.h
             own = w + rows.gamma[i] if i == j else w
-            put(i, j, own, at, indices, data)
-            if j >= nc:
-                put(i, j + nr, 0.0 - w, at, indices, data)
-            if i >= nc:
-                put(i + nr, j, 0.0 - w, at, indices, data)
-                if j >= nc:
-                    put(i + nr, j + nr, own, at, indices, data)
+            for s in range(2 if i >= nc else 1):
+                for u in range(2 if j >= nc else 1):
+                    put(i + s * nr, j + u * nr, own if s == u else 0.0 - w, at, indices, data)
     # Rows of the cones: mu, gammaE, and E with its transpose.
     edge = nc
     for c in range(rows.r.shape[0]):

@@ -19,6 +19,7 @@ only if their branches meet, so it has the smallest possible number of nonzeros.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -173,35 +174,32 @@ def pair_rows(
 
     Only entries on the branches of the two links are read and written: O(depth) per row.
     """
-    parts = [_half(at, directions, link_b, x_b), _half(at, -directions, link_a, x_a)]
-    rows, columns, values = (np.concatenate(same) for same in zip(*parts, strict=True))
-    return sparse_rows(rows, columns, values, (directions.shape[0], nv))
-
-
-def _half(
-    at: Instantaneous, directions: FloatArray, links: IntArray, x: FloatArray
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the entries of d . J of one link each: S_j . (r x d, d) for the degrees of freedom j below the link."""
-    rows, columns = _places(at, links)
-    force = np.concatenate([np.cross(at.arms(links, x), directions), directions], axis=1)
-    return rows, columns, np.einsum("jk,jk->j", at.S[columns], force[rows])
-
-
-def _places(at: Instantaneous, links: IntArray) -> tuple[IntArray, IntArray]:
-    """Return rows and columns of the entries of one row for each link: the degrees of freedom below it."""
-    paths = [at.branches.path(link) for link in links.tolist()]
-    rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
-    return rows, np.concatenate([np.zeros(0, dtype=np.int64), *paths])
+    force_a, force_b = (
+        np.concatenate([np.cross(at.arms(links, x), directions), directions], axis=1)
+        for links, x in ((link_a, x_a), (link_b, x_b))
+    )
+    return _wrench_rows(at, ((link_b, force_b), (link_a, -force_a)), nv)
 
 
 def turning_rows(at: Instantaneous, directions: FloatArray, link_a: IntArray, link_b: IntArray, nv: int) -> SparseRows:
     """Return rows d . (w_B - w_A) for directions d (m, 3), with the angular velocities w of two links."""
-    parts = []
-    for sign, links in ((1.0, link_b), (-1.0, link_a)):
-        rows, columns = _places(at, links)
-        parts.append((rows, columns, sign * np.einsum("jk,jk->j", at.S[columns, :3], directions[rows])))
-    rows, columns, values = (np.concatenate(same) for same in zip(*parts, strict=True))
-    return sparse_rows(rows, columns, values, (directions.shape[0], nv))
+    moment = np.concatenate([directions, np.zeros_like(directions)], axis=1)
+    return _wrench_rows(at, ((link_b, moment), (link_a, -moment)), nv)
+
+
+def _wrench_rows(at: Instantaneous, parts: Iterable[tuple[IntArray, FloatArray]], nv: int) -> SparseRows:
+    """Return the rows (m, nv) of wrenches (m, 6) on links (m,): S_j . wrench for the degrees of freedom j below a link.
+
+    The rows of all parts are added.
+    """
+    entries = []
+    for links, wrenches in parts:
+        paths = [at.branches.path(link) for link in links.tolist()]
+        rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
+        columns = np.concatenate([np.zeros(0, dtype=np.int64), *paths])
+        entries.append((rows, columns, np.einsum("jk,jk->j", at.S[columns], wrenches[rows])))
+    rows, columns, values = (np.concatenate(same) for same in zip(*entries, strict=True))
+    return sparse_rows(rows, columns, values, (links.size, nv))
 
 
 def unit_rows(columns: IntArray, signs: FloatArray, nv: int) -> SparseRows:

@@ -84,18 +84,16 @@ class RowTable:
     B: tuple[Row, ...] = ()
 
     @classmethod
-    def of(cls, rows: dict[Operator, list[Row]]) -> RowTable:
+    def of(cls, rows: list[Row]) -> RowTable:
         """Number the rows of each operator, and make equal labels distinct."""
         count: dict[str, int] = {}
-        numbered: dict[str, tuple[Row, ...]] = {}
-        for operator, listed in rows.items():
-            placed = []
-            for index, row in enumerate(listed):
-                count[row.label] = count.get(row.label, 0) + 1
-                label = row.label if count[row.label] == 1 else f"{row.label} ({count[row.label]})"
-                placed.append(replace(row, operator=operator, index=index, label=label))
-            numbered[operator] = tuple(placed)
-        return cls(**numbered)
+        placed: dict[str, list[Row]] = {}
+        for row in rows:
+            count[row.label] = count.get(row.label, 0) + 1
+            label = row.label if count[row.label] == 1 else f"{row.label} ({count[row.label]})"
+            own = placed.setdefault(row.operator, [])
+            own.append(replace(row, index=len(own), label=label))
+        return cls(**{operator: tuple(own) for operator, own in placed.items()})
 
     def __iter__(self) -> Iterator[Row]:
         for operator in OPERATORS:
@@ -300,14 +298,9 @@ class LevelData(Generic[Data]):
     contacts: IntArray  # (nc,) index, among all given contacts, of each row of N
 
 
-def append_row(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None:
-    """Append a row to the rows of an operator."""
-    rows.setdefault(operator, []).append(row)
-
-
 def contact_rows(
     p: ProblemInputs,
-    rows: dict[Operator, list[Row]],
+    rows: list[Row],
     operator: Operator,
     contacts: IntArray,
     directions: FloatArray,
@@ -322,4 +315,4 @@ def contact_rows(
         edge = None if edges is None else int(edges[i])
         what = kind if edge is None else f"edge {edge}"
         bodies = (contact.body_a, contact.body_b)
-        append_row(rows, operator, Row(operator, 0, kind, name, f"{name}: {what}", *bodies, edge, fixed[i]))
+        rows.append(Row(operator, 0, kind, name, f"{name}: {what}", *bodies, edge, fixed[i]))

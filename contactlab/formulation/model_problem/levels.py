@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,11 +38,9 @@ from contactlab.formulation.model_problem.branches import SparseRows, turning_ro
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint
 from contactlab.formulation.model_problem.inputs import (
     LevelData,
-    Operator,
     ProblemInputs,
     Row,
     RowTable,
-    append_row,
     contact_rows,
 )
 from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
@@ -55,7 +53,7 @@ from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 def acceleration_level(p: ProblemInputs) -> LevelData[ConstraintAccelProblemData]:
     """Return the acceleration-level problem."""
-    rows: dict[Operator, list[Row]] = {}
+    rows: list[Row] = []
     g, at = p.geometry, p.thresholds
     contacts = np.flatnonzero((g.gap <= at.closed) & (g.approach <= at.rest))
     slides = p.slides[contacts]
@@ -106,11 +104,11 @@ def acceleration_level(p: ProblemInputs) -> LevelData[ConstraintAccelProblemData
 
 
 def _limit_rows(
-    p: ProblemInputs, rows: dict[Operator, list[Row]], stops: list[LimitRow]
+    p: ProblemInputs, rows: list[Row], stops: list[LimitRow]
 ) -> tuple[SparseRows, IntArray, FloatArray, FloatArray]:
     """Append the rows of limits; return them, and the column, sign and gap of each."""
     for stop in stops:
-        append_row(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
+        rows.append(Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
     columns = np.array([stop.coordinate.v for stop in stops], dtype=np.int64)
     signs, gaps = np.array([stop.sign for stop in stops]), np.array([stop.gap for stop in stops])
     return unit_rows(columns, signs, p.model.nv), columns, signs, gaps
@@ -121,11 +119,10 @@ _Equations = tuple[tuple[Row, ...], Any, FloatArray, FloatArray, FloatArray]
 
 
 def _equations(
-    p: ProblemInputs, rows: dict[Operator, list[Row]], groups: list[_Equations]
+    p: ProblemInputs, rows: list[Row], groups: list[_Equations]
 ) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
     """Append rows of equations and return their stacked arrays: G, kG, scaleG and errorG."""
-    for row in (row for named, *_ in groups for row in named):
-        append_row(rows, "G", row)
+    rows += [row for named, *_ in groups for row in named]
     k, scale, error = (np.concatenate([np.zeros(0), *(group[i] for group in groups)]) for i in (2, 3, 4))
     return _stacked([group[1] for group in groups], p.model.nv), k, scale, error
 
@@ -236,17 +233,13 @@ class _Spring:
         return self.stiffness > 0.0 or self.dissipation > 0.0
 
 
-@dataclass(eq=False)
-class _Boxed:
-    """Boxed rows: Jacobians, and k, gamma, lo and hi of each row."""
-
-    jacobians: list[Any] = field(default_factory=list)
-    terms: list[tuple[float, float, float, float]] = field(default_factory=list)
+#: k, gamma, lo and hi of a boxed row.
+_Terms = tuple[float, float, float, float]
 
 
 def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
     """Return the velocity-level problem: a step if ``p.h`` is given, otherwise an impact."""
-    rows: dict[Operator, list[Row]] = {}
+    rows: list[Row] = []
     g, h = p.geometry, p.h
     momentum = p.momentum if h is None else p.momentum + h * p.applied
     v_free = p.factor.solve(momentum)
@@ -279,15 +272,12 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
     of_limits = [_spring(s.limit, p.stabilisation["limits"]) for s in stops]
     kL, gammaL = _terms(p, of_limits, gaps, signs * p.kin._v[columns], signs * v_free[columns])
 
-    boxed = _Boxed()
-    _joint_rows(p, rows, boxed)
+    # Jacobians and terms of boxed rows.
+    boxed: list[tuple[Any, list[_Terms]]] = _joint_rows(p, rows)
     if h is not None:
         turning, spins = spin_rows(p)
-        if turning is not None:
-            boxed.jacobians.append(turning)
-            for row, bound in spins:
-                append_row(rows, "B", row)
-                boxed.terms.append((0.0, 0.0, -bound, bound))
+        rows += [row for row, _ in spins]
+        boxed += [(turning, [(0.0, 0.0, -bound, bound) for _, bound in spins])] if spins else []
     # Loops and mimic relations: rigid rows in G, compliant ones among the boxed rows, without bounds.
     groups: list[_Equations] = []
     for group in (p.loops, p.mimics):
@@ -298,19 +288,17 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
         elif h is not None and group.rows:
             soft = softening(h, stiffness=how.stiffness, dissipation=how.dissipation)
             k = group.velocity_term(p.kin._v, float(soft.erp), h, p.at_end)
-            for row, term in zip(group.rows, k.tolist(), strict=True):
-                append_row(rows, "B", row)
-                boxed.terms.append((term, float(soft.gamma), -math.inf, math.inf))
-            boxed.jacobians.append(group.jacobian)
+            rows += [replace(row, operator="B") for row in group.rows]
+            boxed.append((group.jacobian, [(term, float(soft.gamma), -math.inf, math.inf) for term in k.tolist()]))
     G, kG, scaleG, errorG = _equations(p, rows, groups)
-    kB, gammaB, lo, hi = np.array(boxed.terms).reshape(-1, 4).T
+    kB, gammaB, lo, hi = np.array([term for _, terms in boxed for term in terms]).reshape(-1, 4).T
     data = ConstraintVelProblemData(
         Mv=momentum,
         N=N,
         F=g.rows(of, directions),
         L=L,
         G=G,
-        B=_stacked(boxed.jacobians, p.model.nv),
+        B=_stacked([jacobian for jacobian, _ in boxed], p.model.nv),
         mu=mu,
         r=counts,
         kN=kN,
@@ -363,19 +351,15 @@ def _terms(
     return k + 0.0, gamma  # no -0
 
 
-def _joint_rows(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
-    """Append rows of dry friction and drives; in an impact only of drives without a bound."""
-    columns: list[int] = []
-    acting: tuple[SpeedRow | PositionDriveRow, ...] = (*p.speed_rows, *p.servos)
-    for one in acting:
-        if p.h is None and one.row_kind != RowKind.VELOCITY_DRIVE_RIGID:
-            continue
-        k, gamma, lo, hi = one.terms(p.h or 0.0)
-        columns.append(one.coordinate.v)
-        boxed.terms.append((k, gamma, lo, hi))
-        append_row(rows, "B", Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))
-    if columns:
-        boxed.jacobians.append(unit_rows(np.array(columns), np.ones(len(columns)), p.model.nv))
+def _joint_rows(p: ProblemInputs, rows: list[Row]) -> list[tuple[Any, list[_Terms]]]:
+    """Append rows of dry friction and drives, in an impact only of drives without a bound; return their group."""
+    every: tuple[SpeedRow | PositionDriveRow, ...] = (*p.speed_rows, *p.servos)
+    acting = [one for one in every if p.h is not None or one.row_kind == RowKind.VELOCITY_DRIVE_RIGID]
+    terms = [one.terms(p.h or 0.0) for one in acting]
+    for one, (_, _, lo, hi) in zip(acting, terms, strict=True):
+        rows.append(Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))
+    columns = np.array([one.coordinate.v for one in acting])
+    return [(unit_rows(columns, np.ones(len(columns)), p.model.nv), terms)] if acting else []
 
 
 def _stacked(parts: list[Any], nv: int) -> SparseRows:

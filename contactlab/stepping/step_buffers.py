@@ -16,7 +16,7 @@ from contactlab.stepping.memory import (
     grow_island,
     new_moments,
     new_settings,
-    write_thresholds,
+    write_numbers,
 )
 from contactlab.stepping.packing import (
     all_joints,
@@ -139,12 +139,8 @@ class StepBuffers:
         self._crowd = CONTACTS_PER_STEP
         if external:
             # Every problem is only formed, neither solved nor tried by strategies.
-            parameters = self.parameters
-            parameters.solver, parameters.use_strategies, parameters.require_equal_compliance = (
-                layout.SOLVER_EXTERNAL,
-                False,
-                False,
-            )
+            unsolved = {"solver": layout.SOLVER_EXTERNAL, "use_strategies": 0, "require_equal_compliance": 0}
+            write_numbers(self.parameters, unsolved)
         # If strategies solve nearly every island, the loop is compiled without joints. Otherwise it has joints, so
         # there is one loop less to compile for each kind of world; absent joints take hardly any time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
@@ -246,7 +242,7 @@ class StepBuffers:
         # in it.
         names = "_asked", "collision", "joints", "moments", "_held", "_known", "_prepared", "_world"
         self.__dict__.update(zip(names, (*following, prepared, prepared.world), strict=True))
-        write_thresholds(self.parameters, prepared.stepper)
+        write_numbers(self.parameters, prepared.stepper.thresholds._asdict())
         self.invalidate_kinematics()
 
     def set_input_tables(self, taus: FloatArray | None, targets: FloatArray | None) -> None:

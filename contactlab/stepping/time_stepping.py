@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +37,11 @@ CONE_EDGES = 4
 
 #: Values of `TimeStepping.on_unsolved`.
 ON_UNSOLVED = ("go on", "raise")
-#: Values of `TimeStepping.integrator`.
-INTEGRATORS = ("rk4", "euler")
+_CHOICES = {
+    "gyroscopic": tuple(layout.GYROSCOPIC_CODES),
+    "integrator": ("rk4", "euler"),
+    "on_unsolved": ON_UNSOLVED,
+}
 #: Old names of options in records and scene files, and their present names.
 FORMER_OPTIONS = {
     "v_min": "restitution_threshold",
@@ -48,6 +52,21 @@ FORMER_OPTIONS = {
 
 #: Residuals below it are rounding.
 MIN_TOLERANCE = 1e-15
+_NOT_NEGATIVE: tuple[Callable[[float], bool], str] = (lambda x: x >= 0.0), "not be negative"
+# The condition on each number, with its text.
+_BOUNDS: dict[str, tuple[Callable[[float], bool], str]] = {
+    "h": (lambda x: x > 0.0, "be positive"),
+    **dict.fromkeys(("margin", "restitution_threshold", "angle_margin", "angle_restitution_threshold"), _NOT_NEGATIVE),
+    **dict.fromkeys(("cfm", "penetration_allowance", "max_depenetration_velocity"), _NOT_NEGATIVE),
+    "erp": (lambda x: 0.0 <= x <= 1.0, "lie between 0 and 1"),
+    "tolerance": (
+        lambda x: MIN_TOLERANCE <= x < 1.0,
+        f"lie between {MIN_TOLERANCE:g}, below which all is rounding, and 1",
+    ),
+    "shrink_factor": (lambda x: 0.0 < x < 1.0, "lie between 0 and 1"),
+    "growth_factor": (lambda x: x >= 1.0, "be at least 1"),
+    "h_min": (lambda x: x > 0.0, "be positive"),
+}
 
 
 @dataclass(frozen=True)
@@ -200,35 +219,23 @@ class TimeStepping:
     integrator: str = "rk4"
 
     def __post_init__(self) -> None:
-        optional = ("margin", "restitution_threshold", "angle_margin", "angle_restitution_threshold")
-        given = tuple(name for name in optional if getattr(self, name) is not None)
-        for name in ("h", *given, "erp", "cfm", "tolerance", "shrink_factor", "growth_factor"):
-            object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
-        if self.h <= 0.0:
-            raise SimulationConfigError("h", f"must be positive, got {self.h}")
-        for name in (*given, "cfm"):
-            if getattr(self, name) < 0.0:
-                raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
-        for name in ("penetration_allowance", "max_depenetration_velocity"):
+        for name, (holds, wanted) in _BOUNDS.items():
             given = getattr(self, name)
-            if given is None or (name != "penetration_allowance" and given == math.inf):
+            is_open = given is None and getattr(type(self), name, self) is None
+            if is_open or (name == "max_depenetration_velocity" and given == math.inf):
                 continue
-            object.__setattr__(self, name, finite_number(given, name, SimulationConfigError))
-            if getattr(self, name) < 0.0:
-                raise SimulationConfigError(name, f"must not be negative, got {given}")
-        if not 0.0 <= self.erp <= 1.0:
-            raise SimulationConfigError("erp", f"must lie between 0 and 1, got {self.erp}")
+            number = finite_number(given, name, SimulationConfigError)
+            object.__setattr__(self, name, number)
+            if not holds(number):
+                raise SimulationConfigError(name, f"must {wanted}, got {number}")
+        if self.h_min is not None and self.h_min > self.h:
+            raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")
         if self.sleep is not None and not isinstance(self.sleep, Sleep):
             raise SimulationConfigError("sleep", f"must be a Sleep or None, got {self.sleep!r}")
-        if self.gyroscopic not in layout.GYROSCOPIC_CODES:
-            known = ", ".join(map(repr, layout.GYROSCOPIC_CODES))
-            raise SimulationConfigError("gyroscopic", f"must be one of {known}, got {self.gyroscopic!r}")
-        if self.integrator not in INTEGRATORS:
-            known = " or ".join(map(repr, INTEGRATORS))
-            raise SimulationConfigError("integrator", f"must be {known}, got {self.integrator!r}")
-        if not MIN_TOLERANCE <= self.tolerance < 1.0:
-            detail = f"must lie between {MIN_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
-            raise SimulationConfigError("tolerance", detail)
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                known = ", ".join(map(repr, choices))
+                raise SimulationConfigError(name, f"must be one of {known}, got {getattr(self, name)!r}")
         try:
             object.__setattr__(self, "edges", check_edges(self.edges))
         except ContactError as error:
@@ -241,10 +248,6 @@ class TimeStepping:
         for name in ("projection", "warm_start", "reduce_contacts", "adaptive"):
             if not isinstance(getattr(self, name), bool):
                 raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
-        if self.on_unsolved not in ON_UNSOLVED:
-            known = " or ".join(map(repr, ON_UNSOLVED))
-            raise SimulationConfigError("on_unsolved", f"must be {known}, got {self.on_unsolved!r}")
-        self._check_adaptive()
         objection = friction_objection(self.friction, self.solver)
         if objection is not None:
             raise SimulationConfigError(*objection)
@@ -304,11 +307,9 @@ class TimeStepping:
         if self.margin is None or self.restitution_threshold is None:
             detail = "depends on the world: use in_world(world), or a record's stepper"
             raise SimulationConfigError("margin" if self.margin is None else "restitution_threshold", detail)
-        angle_margin = self.margin if self.angle_margin is None else self.angle_margin
-        angle_restitution_threshold = (
-            self.restitution_threshold if self.angle_restitution_threshold is None else self.angle_restitution_threshold
-        )
-        return Thresholds(self.margin, self.restitution_threshold, angle_margin, angle_restitution_threshold)
+        own = self.angle_margin, self.angle_restitution_threshold
+        general = self.margin, self.restitution_threshold
+        return Thresholds(*general, *(g if a is None else a for a, g in zip(own, general, strict=True)))
 
     @property
     def smallest_h(self) -> float:
@@ -334,13 +335,9 @@ class TimeStepping:
     @functools.cached_property
     def kernel_options(self) -> tuple[FloatArray, int]:
         """Options of the Lemke kernel, and the SOLVER code (`layout`) for the part that runs in the compiled loop."""
-        solver = self.lcp_solver
-        if self.friction == "cone" and self.solver is not None:
-            return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
-        if self.friction == "cone":
-            # For islands without contacts, which are LCPs.
-            solver = EqualCompliance().lcp_solver
-        inside = layout.SOLVER_LEMKE
+        # With cones a default solver is for islands without contacts, which are LCPs.
+        cone, inside = self.friction == "cone", layout.SOLVER_LEMKE
+        solver = EqualCompliance().lcp_solver if cone and self.solver is None else self.lcp_solver
         if type(solver) is lcp.Fallback:
             solver, inside = solver.solvers[0], layout.SOLVER_LEMKE_FIRST
         # Exactly Lemke: a subclass may override anything. A covering vector fits one problem size only.
@@ -401,26 +398,14 @@ class TimeStepping:
 
     def check_world(self, world: World) -> None:
         """Raise if the world has rows that ``friction="cone"``, or a friction backend, does not support."""
-        if not world.has_moment_friction:
+        if not world.has_moment_friction or not (self.asks_backend or self.friction == "cone"):
             return
-        if self.asks_backend:
-            name = type(self.solver).__name__
-            detail = f"{name} does not support torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
-            raise SimulationConfigError("solver", detail)
-        if self.friction == "cone":
-            detail = '"cone" does not support torsional and rolling friction; use friction="pyramid"'
-            raise SimulationConfigError("friction", detail)
-
-    def _check_adaptive(self) -> None:
-        """Check the options of an adaptive stepper, and store h_min as a float; raise `SimulationConfigError`."""
-        if not 0.0 < self.shrink_factor < 1.0:
-            raise SimulationConfigError("shrink_factor", f"must lie between 0 and 1, got {self.shrink_factor}")
-        if self.growth_factor < 1.0:
-            raise SimulationConfigError("growth_factor", f"must be at least 1, got {self.growth_factor}")
-        if self.h_min is not None:
-            object.__setattr__(self, "h_min", finite_number(self.h_min, "h_min", SimulationConfigError))
-            if not 0.0 < self.h_min <= self.h:
-                raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")
+        field, name, advice = (
+            ("solver", type(self.solver).__name__, "give an LCP solver such as lcp.Lemke()")
+            if self.asks_backend
+            else ("friction", '"cone"', 'use friction="pyramid"')
+        )
+        raise SimulationConfigError(field, f"{name} does not support torsional and rolling friction; {advice}")
 
 
 #: The last driver of each thread without user code, and its state; its memory takes as long to allocate as a hundred
@@ -444,14 +429,11 @@ def _driver_at(
             driver.restart_here()
         else:
             driver.restart(state)
-    applied = np.zeros(world.nv)
-    if callable(tau):
+    field, applied = "tau", np.zeros(world.nv) if tau is None else tau
+    if callable(applied):
         # Called once per step, at its start, which is this state.
-        value, field = tau(state.time, state.q.copy(), state.v.copy()), f"tau at time {state.time:.9g}"
-        applied = finite_array(value, field, applied.shape, SimulationConfigError)
-    elif tau is not None:
-        applied = finite_array(tau, "tau", applied.shape, SimulationConfigError)
-    driver.set_inputs(applied, targets)
+        field, applied = f"tau at time {state.time:.9g}", applied(state.time, state.q.copy(), state.v.copy())
+    driver.set_inputs(finite_array(applied, field, (world.nv,), SimulationConfigError), targets)
     return driver
 
 

@@ -53,6 +53,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -105,10 +106,8 @@ def solve_tree_frame(
 def clear_frame(spans: IntArray, P: FloatArray) -> None:
     """Set the three rows of P to 0 within the contact's spans."""
     for i in range(3):
-        for j in range(spans[0], spans[1]):
-            P[i, j] = 0.0
-        for j in range(spans[2], spans[3]):
-            P[i, j] = 0.0
+        fill_array(P[i, spans[0] : spans[1]], 0.0)
+        fill_array(P[i, spans[2] : spans[3]], 0.0)
 
 
 @kernel(inner=True)
@@ -280,8 +279,7 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
         if lower == upper:
             span[2] = span[1]
         for row in range(nc + c * r, nc + (c + 1) * r):
-            for j in range(4):
-                island.column_ranges[row, j] = span[j]
+            copy_array(span, island.column_ranges[row])
 
 
 @kernel(inner=True)

@@ -42,6 +42,7 @@ from contactlab.stepping.kernels.layout import (
     UNSOLVED,
     Collision,
     FloatArray,
+    IntArray,
     JointRows,
     PackedWorld,
     Parameters,
@@ -233,40 +234,48 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
         else:
             work.island_of[k] = work.island_of[root]
 
-    # numbers of trees and contacts of each island
-    for i in range(n_islands + 1):
-        work.tree_start[i] = 0
-        work.contact_start[i] = 0
+    # trees, contacts and rows of each island
+    list_by_island(work.island_of, nt, n_islands, work.tree_start, work.island_trees)
     for i in range(n_islands):
         work.island_nv[i] = 0
-    for k in range(nt):
-        if work.island_of[k] >= 0:
-            work.tree_start[work.island_of[k] + 1] += 1
-    for i in range(n_contacts):
-        work.contact_start[work.island_of[world.bodies[work.contact_int[i, BODY_B], BODY_TREE]] + 1] += 1
-    for i in range(n_islands):
-        work.tree_start[i + 1] += work.tree_start[i]
-        work.contact_start[i + 1] += work.contact_start[i]
-    # Lists: start[i] runs through the entries of island i, and one shift restores it afterwards.
-    for k in range(nt):
-        i = work.island_of[k]
-        if i >= 0:
-            work.island_trees[work.tree_start[i]] = k
-            work.tree_start[i] += 1
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[n]
             work.tree_offset[k] = work.island_nv[i]
             work.island_nv[i] += world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF]
     for c in range(n_contacts):
-        i = work.island_of[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]]
-        work.island_contacts[work.contact_start[i]] = c
-        work.contact_start[i] += 1
-    for i in range(n_islands, 0, -1):
-        work.tree_start[i] = work.tree_start[i - 1]
-        work.contact_start[i] = work.contact_start[i - 1]
-    work.tree_start[0] = 0
-    work.contact_start[0] = 0
+        work.contact_island[c] = work.island_of[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]]
+    list_by_island(work.contact_island, n_contacts, n_islands, work.contact_start, work.island_contacts)
     if joints is not None:
-        list_joint_rows(work, joints, n_islands)
+        count = joints.active.shape[0]
+        for row in range(count):
+            tree = joints.trees[joints.row_trees[row]]
+            joints.row_island[row] = work.island_of[tree] if joints.active[row] != 0 else -1
+        list_by_island(joints.row_island, count, n_islands, joints.row_start, joints.island_rows)
     return n_islands
+
+
+@kernel(inner=True)
+def list_by_island(island_of: IntArray, count: int, n_islands: int, start: IntArray, out: IntArray) -> None:
+    """Fill ``out`` with the numbers of ``count`` items by island, ascending, and their starts in ``start``.
+
+    ``island_of`` has the island of each item, -1 for none.
+    """
+    for i in range(n_islands + 1):
+        start[i] = 0
+    for item in range(count):
+        if island_of[item] >= 0:
+            start[island_of[item] + 1] += 1
+    for i in range(n_islands):
+        start[i + 1] += start[i]
+    # start[i] runs through the entries of island i, and one shift restores it afterwards.
+    for item in range(count):
+        i = island_of[item]
+        if i >= 0:
+            out[start[i]] = item
+            start[i] += 1
+    for i in range(n_islands, 0, -1):
+        start[i] = start[i - 1]
+    start[0] = 0
 
 
 @kernel(inner=True)
@@ -283,25 +292,3 @@ def join_trees(work: StepWork, joints: JointRows) -> None:
                 a = find(work.union_find_parent, joints.trees[first])
                 b = find(work.union_find_parent, k)
                 work.union_find_parent[max(a, b)] = min(a, b)
-
-
-@kernel(inner=True)
-def list_joint_rows(work: StepWork, joints: JointRows, n_islands: int) -> None:
-    """Fill ``joints.island_rows`` with the active rows by island, ascending, and their starts in ``row_start``."""
-    start = joints.row_start
-    for i in range(n_islands + 1):
-        start[i] = 0
-    for row in range(joints.active.shape[0]):
-        if joints.active[row] != 0:
-            start[work.island_of[joints.trees[joints.row_trees[row]]] + 1] += 1
-    for i in range(n_islands):
-        start[i + 1] += start[i]
-    # As in `label_islands`: start[i] runs through the entries of island i, and one shift restores it.
-    for row in range(joints.active.shape[0]):
-        if joints.active[row] != 0:
-            i = work.island_of[joints.trees[joints.row_trees[row]]]
-            joints.island_rows[start[i]] = row
-            start[i] += 1
-    for i in range(n_islands, 0, -1):
-        start[i] = start[i - 1]
-    start[0] = 0

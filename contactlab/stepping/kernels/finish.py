@@ -37,6 +37,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.pairs import outruns
 from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -76,14 +77,11 @@ def compute_energies(
 @kernel(inline=True)
 def commit(work: StepWork, n_contacts: int) -> None:
     """Make the step's result the state; keep contacts and z for the next step."""
-    for j in range(work.v.shape[0]):
-        work.v[j] = work.v_plus[j]
-    for j in range(work.q.shape[0]):
-        work.q[j] = work.q_plus[j]
+    copy_array(work.v_plus, work.v)
+    copy_array(work.q_plus, work.q)
     for i in range(n_contacts):
         work.previous_id[i] = work.contact_int[i, CONTACT_ID]
-        for j in range(work.previous_z.shape[1]):
-            work.previous_z[i, j] = work.contact_z[i, j]
+        copy_array(work.contact_z[i], work.previous_z[i])
 
 
 @kernel(inline=True)
@@ -93,15 +91,11 @@ def write_state(work: StepWork, chunk: Chunk, row: int, time: float, h: float) -
     chunk.kinetic[row] = work.energy[0]
     chunk.potential[row] = work.energy[1]
     chunk.h[row] = h
-    for j in range(work.q.shape[0]):
-        chunk.q[row, j] = work.q[j]
-    for j in range(work.v.shape[0]):
-        chunk.v[row, j] = work.v[j]
+    copy_array(work.q, chunk.q[row])
+    copy_array(work.v, chunk.v[row])
     for i in range(work.motion_pose.shape[0]):
-        for j in range(12):
-            chunk.motion_pose[row, i, j] = work.motion_next[i, j]
-        for j in range(6):
-            chunk.motion_twist[row, i, j] = work.motion_twist[i, j]
+        copy_array(work.motion_next[i], chunk.motion_pose[row, i])
+        copy_array(work.motion_twist[i], chunk.motion_twist[row, i])
 
 
 @kernel(inner=True)
@@ -140,8 +134,7 @@ def looks_again(
             control.n_found = -1
         return True
     if joints is not None:
-        for i in range(joints.missed.shape[0]):
-            joints.missed[i] = 0
+        fill_array(joints.missed, 0)
     return False
 
 
@@ -213,8 +206,7 @@ def integrate_step(
     # rows of the record, and the state of the next step
     row = control.chunk_steps
     if chunk.tau.shape[0] > 0:
-        for j in range(work.tau.shape[0]):
-            chunk.tau[row, j] = work.tau[j]
+        copy_array(work.tau, chunk.tau[row])
     if parameters.sleep != 0:
         count_rest(world, work, control.n_islands, parameters, h)
         for k in range(work.rest.shape[0]):

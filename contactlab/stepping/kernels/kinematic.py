@@ -15,6 +15,7 @@ from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, tree
 from contactlab.multibody.kernels.points import body_pose, velocity_of
 from contactlab.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, PackedWorld, StepWork
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -32,8 +33,7 @@ def world_body_pose(world: PackedWorld, work: StepWork, t: Tree, f: Frames, body
     if row < 0:
         body_pose(t, f.R, f.p, body, out)
     else:
-        for k in range(12):
-            out[k] = work.motion_pose[row, k]
+        copy_array(work.motion_pose[row], out)
 
 
 @kernel(inner=True)
@@ -75,8 +75,7 @@ def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> No
 @kernel(inner=True)
 def relative_turning(world: PackedWorld, work: StepWork, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (3,) with the angular velocity under v of body b relative to a; bodies as in `relative_velocity`."""
-    for k in range(3):
-        out[k] = 0.0
+    fill_array(out, 0.0)
     j = world.bodies[b, BODY_DOF]
     while j >= 0:
         for k in range(3):
@@ -157,8 +156,7 @@ def predicted_body(world: PackedWorld, work: StepWork, body: int, out: FloatArra
     """Fill ``out`` (12,) with the pose of a body at the end of the step, as predicted by `predict_poses`."""
     row = kinematic_index(world, body)
     if row >= 0:
-        for k in range(12):
-            out[k] = work.motion_next[row, k]
+        copy_array(work.motion_next[row], out)
         return
     t = tree(world.ints, world.floats)
     f = frames(work.W_predicted, t.parent.shape[0], t.dof_parent.shape[0])

@@ -36,6 +36,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -101,12 +102,10 @@ def add_moments(
             continue
         # angular velocity of body B relative to body A
         angular_jacobian(world, work, island.column_ranges[c], ints[BODY_A], ints[BODY_B], P, X, scratch)
-        for j in range(3):
-            normal[j] = work.contact_float[index, NORMAL + j]
+        copy_array(work.contact_float[index, NORMAL:], normal)
         # cones of spin and of rolling
         if torsional > 0.0:
-            for j in range(3):
-                moments.axes[row - begin, j] = normal[j]
+            copy_array(normal, moments.axes[row - begin])
             add_cone(island, cone, c, 1, torsional)
             cone += 1
             row += 1
@@ -122,8 +121,7 @@ def add_moments(
         rows = (1 if torsional > 0.0 else 0) + (r if rolling > 0.0 else 0)
         for i in range(row - rows, row):
             axis = moments.axes[i - begin]
-            for j in range(4):
-                island.column_ranges[i, j] = island.column_ranges[c, j]
+            copy_array(island.column_ranges[c], island.column_ranges[i])
             fill_along(island.column_ranges[c], axis, P, J[i])
             fill_along(island.column_ranges[c], axis, X, Y[i])
             island.k[i] = -dot3(axis, work.motion_twist[kinematic_row]) if kinematic_row >= 0 else 0.0
@@ -146,8 +144,7 @@ def rolling_axes(
     """Fill two axes across the normal, the first along the rolling of body b on body a at the start of the step."""
     planar_tangents(normal, world.plane, t1, t2)
     if world.plane[0] != 0.0 or world.plane[1] != 0.0 or world.plane[2] != 0.0:
-        for j in range(3):
-            t1[j] = world.plane[j]
+        copy_array(world.plane, t1)
         return
     w = work.scratch[9:12]
     relative_turning(world, work, a, b, work.v, w)
@@ -193,8 +190,7 @@ def copy_moment_variables(
         old = ints[PREVIOUS]
         # variables of cones that a contact does not have are 0
         if not warm:
-            for j in range(2 + 2 * r, kept.shape[0]):
-                kept[j] = 0.0
+            fill_array(kept[2 + 2 * r :], 0.0)
         # variables of its cones of spin and of rolling
         at = 2 + 2 * r
         for kind in range(2):
@@ -227,8 +223,7 @@ def moment_impulses(
     begin = nc * (1 + r)
     for c in range(nc):
         moment = work.contact_moment[work.island_contacts[first + c]]
-        for j in range(3):
-            moment[j] = 0.0
+        fill_array(moment, 0.0)
     row = begin
     for cone in range(nc, progress.ncone):
         moment = work.contact_moment[work.island_contacts[first + island.cone_contacts[cone]]]

@@ -59,6 +59,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import fill_array
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -383,8 +384,7 @@ def project(
         p = island.z[:n]
         s = island.z[n : n + 2 * rows.nc]
         dq = island.certificate_work[: progress.nv]
-        for j in range(progress.nv):
-            dq[j] = 0.0
+        fill_array(dq, 0.0)
         before = deepest_left(rows, e, allowed, dq)
         relax(rows, island.edge_directions, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
         # Rows without space to move can become worse: then do not project.

@@ -9,12 +9,10 @@ from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
     BODY_ROOT,
-    CERTIFICATE,
     CONTACT_ID,
     GAP,
     GAP_CORRECTION,
     HALF_SPACE,
-    MEASURES,
     MU,
     NORMAL,
     OPEN,
@@ -35,6 +33,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.kernels import kernel
 
 # Factor by which a value must be below the minimum of the free speeds, to exclude rounding.
@@ -120,8 +119,7 @@ def write_rows(
         row.projection_multiplier_tangential[0] = 0.0
         row.projection_multiplier_tangential[1] = 0.0
         row.gap_correction = floats[GAP_CORRECTION]
-        for j in range(by_contact.shape[0]):
-            chunk.contact_z[at, j] = by_contact[j]
+        copy_array(by_contact, chunk.contact_z[at])
 
 
 @kernel(inner=True)
@@ -132,8 +130,7 @@ def free_speeds(world: PackedWorld, work: StepWork, a: int, b: int, point: Float
     """
     unhindered = work.scratch[6:9]
     other = work.scratch[9:12]
-    for j in range(3):
-        other[j] = 0.0
+    fill_array(other, 0.0)
     relative_velocity(world, work, a, b, point, work.v_free, other, unhindered)
     free = 0.0
     if not (a >= 0 and world.bodies[a, BODY_ROOT] == world.bodies[b, BODY_ROOT]):
@@ -158,7 +155,5 @@ def write_island(island: IslandWork, chunk: Chunk, control: StepControl, of_join
     # Counted from 1: 0 means that no strategy found the forces, or the record does not have it.
     row.attempt = progress.attempt + 1
     row.systems = progress.systems
-    for j in range(MEASURES):
-        row.measures[j] = island.residuals[j]
-    for j in range(CERTIFICATE):
-        row.certificate[j] = island.certificate[j]
+    copy_array(island.residuals, row.measures)
+    copy_array(island.certificate, row.certificate)

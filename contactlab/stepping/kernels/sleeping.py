@@ -21,6 +21,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.kernels import kernel
 
 
@@ -80,8 +81,7 @@ def put_to_sleep(
         left += 1
     for k in range(nt):
         if work.asleep[k] == ASLEEP:
-            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-                work.v_plus[j] = 0.0
+            fill_array(work.v_plus[world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]], 0.0)
     return left
 
 
@@ -116,5 +116,4 @@ def count_rest(world: PackedWorld, work: StepWork, n_islands: int, parameters: P
             if work.asleep[k] == WOKEN:
                 work.rest[k] = 0.0
             work.rest[k] = work.rest[k] + h if quiet else 0.0
-    for j in range(work.tau.shape[0]):
-        work.previous_tau[j] = work.tau[j]
+    copy_array(work.tau, work.previous_tau)

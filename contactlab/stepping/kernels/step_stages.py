@@ -95,6 +95,7 @@ from contactlab.stepping.kernels.next_island import (
 from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.verify_island import verify_island
 from lcp.compiler.bound_call import call_address, unpack_arguments
+from lcp.compiler.kernels import copy_array
 from lcp.kernels import kernel
 
 
@@ -126,10 +127,8 @@ def advance(held: Any, types: Any) -> int:
             control.chunk_contacts = 0
             control.chunk_islands = 0
             control.chunk_joints = 0
-            for i in range(q.shape[0]):
-                q_before[i] = q[i]
-            for i in range(v.shape[0]):
-                v_before[i] = v[i]
+            copy_array(q, q_before)
+            copy_array(v, v_before)
         if parts[stage, 0] == 0:
             control.short, control.wanted = SHORT_OF_CODE, stage
             return NEED_SPACE
@@ -233,11 +232,9 @@ def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepC
         return NEED_SPACE
     control.again = 0
     if work.tau_table.shape[0] > 0:
-        for i in range(work.tau.shape[0]):
-            work.tau[i] = work.tau_table[control.step, i]
+        copy_array(work.tau_table[control.step], work.tau)
     if joints is not None and joints.target_table.shape[0] > 0:
-        for i in range(joints.target.shape[0]):
-            joints.target[i] = joints.target_table[control.step, i]
+        copy_array(joints.target_table[control.step], joints.target)
     return DETECT
 
 

@@ -54,6 +54,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import copy_moment_variables, moment_impulses
 from contactlab.stepping.kernels.rows import write_island, write_rows
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 from lcp.contacts.kernels.condition_scales import row_rate
@@ -307,10 +308,8 @@ def use_best_forces(island: IslandWork) -> None:
     """Use the best forces of the strategies, or z as a solver left it; the caller recovers f and v+ from it."""
     progress = island.progress[0]
     if progress.strategies_tried != 0:
-        for i in range(progress.n):
-            island.z[i] = island.best_z[i]
-        for i in range(island.residuals.shape[0]):
-            island.residuals[i] = 0.0
+        copy_array(island.best_z, island.z[: progress.n])
+        fill_array(island.residuals, 0.0)
         island.residuals[SCALED] = island.residuals[NATURAL_MAP] = island.state[BEST_RESIDUAL]
         progress.pivots = 0
     progress.choice = CHOICE_UNCERTIFIED

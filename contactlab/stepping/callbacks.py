@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,21 +150,16 @@ class JointCallbacks:
         self._constant = np.array([drive.target for drive in world.joint_actions.drives], dtype=np.float64)
         self._number = {str(drive.name): i for i, drive in enumerate(world.joint_actions.drives)}
         self._functions: dict[int, tuple[str, Callable[[float], float]]] = {}
-        self._law: Callable[[float, FloatArray, FloatArray], Wanted] | None = None
-        if callable(targets):
-            self._law, targets = targets, None
-            if not self._constant.size:
-                raise SimulationConfigError("targets", NO_DRIVES)
-        if targets is not None and not isinstance(targets, Mapping):
-            self._constant = self._all(targets, "targets")
-            targets = None
+        self._law = targets if callable(targets) else None
+        if self._law is not None and not self._constant.size:
+            raise SimulationConfigError("targets", NO_DRIVES)
         custom = world.loops.packed.custom if world.joint_actions.loops else ()
         self._custom = tuple((one, CustomRowSupport(world, one)) for one in custom)
-        for name, value in (targets or {}).items():
-            if callable(value):
-                self._functions[self._drive(name)] = (name, value)
-            else:
-                self._constant[self._drive(name)] = finite_number(value, f"targets[{name!r}]", SimulationConfigError)
+        numbers: Any = None if callable(targets) else targets
+        if isinstance(targets, Mapping):
+            self._functions = {self._drive(name): (name, one) for name, one in targets.items() if callable(one)}
+            numbers = {name: one for name, one in targets.items() if not callable(one)}
+        self._constant = self.constant(numbers)
 
     def _drive(self, name: str) -> int:
         """Return the number of the drive with this name; raise `SimulationConfigError` if there is none."""

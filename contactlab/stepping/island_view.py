@@ -19,7 +19,6 @@ from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
     from contactlab.stepping.prepared import Prepared
-    from contactlab.stepping.time_stepping import TimeStepping
 
 
 class IslandAnswer(NamedTuple):
@@ -55,8 +54,7 @@ class IslandView:
     @property
     def progress(self) -> layout.IslandProgress:
         """Sizes of the island, and the state of its solution."""
-        progress: layout.IslandProgress = self.island.progress[0]
-        return progress
+        return self.island.progress[0]  # type: ignore[no-any-return]
 
     @property
     def number(self) -> int:
@@ -108,7 +106,10 @@ class IslandView:
         nc, nv, nl, nb, nbox = (int(n) for n in (progress.nc, progress.nv, progress.nl, progress.ng, progress.nbox))
         nr, ncone = int(progress.nr), int(progress.ncone)
         m = nc + nr + nl + nb + nbox
-        lo, hi = (np.zeros(0), np.zeros(0)) if self.joints is None else (self.joints.lo, self.joints.hi)
+        lo, hi, equations = np.zeros(0), np.zeros(0), {}
+        if self.joints is not None:
+            lo, hi = self.joints.lo, self.joints.hi
+            equations = {"scaleG": self.joints.G_scale[:nb].copy(), "errorG": self.joints.G_error[:nb].copy()}
         blocks = VelocityBlocks(
             nv=nv,
             nc=nc,
@@ -128,8 +129,9 @@ class IslandView:
             nbox=nbox,
             lo=lo[:nbox].copy(),
             hi=hi[:nbox].copy(),
-            tree_starts=self._tree_starts(nv),
-            **({} if self.joints is None else known_equations(self.joints, nb)),
+            # The first velocity of each tree, and nv.
+            tree_starts=np.append(self.work.tree_offset[self.trees()], nv),
+            **equations,
         )
         law = self.prepared.stepper.friction
         return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia(), friction=law)
@@ -142,7 +144,10 @@ class IslandView:
         """Solve the island by the stepper's LCP solver, friction solver or backend, from the warm start."""
         stepper, n = self.prepared.stepper, int(self.progress.n)
         if stepper.asks_backend and int(self.progress.nc):
-            return self._by_backend(stepper)
+            solver: Any = stepper.solver
+            formed = form_discretized_lcp(self.problem(), self.h)
+            found = solver.solve_contacts(formed, z0=self.warm_start()).result
+            return IslandAnswer(found, check_law(formed, np.array(found.z), stepper.law))
         M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
         if stepper.friction == "cone":
             cones, z0 = self._cones(), self.warm_start()
@@ -155,55 +160,34 @@ class IslandView:
         result = lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
         return IslandAnswer(result)
 
-    def _by_backend(self, stepper: TimeStepping) -> IslandAnswer:
-        """Solve the island by a friction backend, and check the forces against the law that it states."""
-        solver: Any = stepper.solver
-        formed = form_discretized_lcp(self.problem(), self.h)
-        result = solver.solve_contacts(formed, z0=self.warm_start()).result
-        return IslandAnswer(result, check_law(formed, np.array(result.z), stepper.law))
-
     def write(self, answer: IslandAnswer) -> None:
-        """Write z, iterations and verdict of a solution into the buffers of the loop, where VERIFY checks them."""
-        result = answer.result
-        self.progress.pivots = result.iterations
-        if answer.law is not None:
-            assert isinstance(result, lcp.Result)
-            self._write_verdict(result, answer.law)
-        if isinstance(result, lcp.FrictionResult):
-            self.progress.answered = layout.ANSWERED if result.solved else layout.REFUSED
-            self.island.z[: int(self.progress.n)] = self._cones().to_lcp(result.r, result.u)
-            self._write_measures(result)
-        else:
-            self.island.z[: result.z.size] = result.z
+        """Write z, iterations and verdict of a solution into the buffers of the loop, where VERIFY checks them.
 
-    def _tree_starts(self, nv: int) -> NDArray[np.int64]:
-        """Return the first velocity of each tree, and nv."""
-        return np.append(self.work.tree_offset[self.trees()], nv)
-
-    def _write_verdict(self, result: lcp.Result, law: LawCheck) -> None:
-        """Write whether forces satisfy their backend's law, nearly do so, or do not, for VERIFY.
-
-        The residual of this law takes the place of the LCP's scaled residual.
+        Residuals of exact cones, or of a backend's law, take the places of the LCP's residuals.
         """
-        from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED
-
-        stepper, measures = self.prepared.stepper, self.island.residuals
-        answers = law.holds(stepper.law_tolerance)
-        nearly = law.residual <= layout.UNCERTIFIED_TOLERANCE and result.residual.finite
-        self.progress.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
-        measures[:] = 0.0
-        measures[NATURAL_MAP], measures[SCALED] = result.residual.natural_map, law.residual
-        measures[NATURAL_LIMIT] = result.residual.natural_map if answers else 0.0
-
-    def _write_measures(self, result: lcp.FrictionResult) -> None:
-        """Write FCLIB's residual and the scaled residual of exact cones in the places of the LCP's residuals."""
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING_DECIDED, SCALED
 
-        measures, residual = self.island.residuals, result.residual
-        measures[:] = 0.0
-        measures[NATURAL_MAP], measures[SCALED] = residual.fclib, residual.scaled
-        measures[NATURAL_LIMIT] = max(result.tolerance, residual.fclib_rounding)
-        measures[ROUNDING_DECIDED] = residual.rounding_decided(result.tolerance)
+        result, law = answer
+        progress, measures, numbers = self.progress, self.island.residuals, dict[int, float]()
+        progress.pivots = result.iterations
+        if isinstance(result, lcp.FrictionResult):
+            progress.answered = layout.ANSWERED if result.solved else layout.REFUSED
+            z, cones = self._cones().to_lcp(result.r, result.u), result.residual
+            numbers = {NATURAL_MAP: cones.fclib, SCALED: cones.scaled}
+            numbers[NATURAL_LIMIT] = max(result.tolerance, cones.fclib_rounding)
+            numbers[ROUNDING_DECIDED] = cones.rounding_decided(result.tolerance)
+        else:
+            z, residual = result.z, result.residual
+            if law is not None:
+                answers = law.holds(self.prepared.stepper.law_tolerance)
+                nearly = law.residual <= layout.UNCERTIFIED_TOLERANCE and residual.finite
+                progress.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
+                numbers = {NATURAL_MAP: residual.natural_map, SCALED: law.residual}
+                numbers[NATURAL_LIMIT] = residual.natural_map if answers else 0.0
+        self.island.z[: z.size] = z
+        if numbers:
+            measures[:] = 0.0
+            measures[list(numbers)] = list(numbers.values())
 
     def _cones(self) -> ConeProblem:
         """Return the LCP of the island, already formed, as a `ConeProblem` with circular friction cones."""
@@ -223,11 +207,6 @@ class IslandView:
             factor = self.work.L[block : block + n * n].reshape(n, n).copy()
             parts.append((packed.branch[starts[tree] : starts[tree + 1]], factor))
         return IslandInertia(tuple(parts))
-
-
-def known_equations(joints: JointRows, nb: int) -> dict[str, FloatArray]:
-    """Return the accuracy of the nb rows G of an island, as copies."""
-    return {"scaleG": joints.G_scale[:nb].copy(), "errorG": joints.G_error[:nb].copy()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,6 @@ from contactlab.stepping.kernels.layout import (
     FREE_EULER,
     FREE_INT,
     FREE_INT_END,
-    FREE_INTS,
     FREE_KICKED,
     MAX_SHAPES,
     Collision,
@@ -62,7 +61,6 @@ __all__ = [
     "new_joints",
     "new_record",
     "pack_collision",
-    "pack_joints",
     "pack_moments",
     "pack_world",
     "touching_materials",
@@ -271,11 +269,6 @@ def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
     return new_collision(held, pairs, max(contacts, held.features.size))
 
 
-def pack_joints(world: World) -> JointRows | None:
-    """Pack the actions on the joints of a checked world; return None if there are none."""
-    return None if world.joint_actions.is_empty else all_joints(world)
-
-
 def all_joints(world: World) -> JointRows:
     """Pack the actions on the joints of a checked world, also if there are none."""
     actions = world.joint_actions
@@ -373,13 +366,8 @@ def pack_free_trees(world: World) -> dict[str, Any]:
     kinds, iq = motions(model)
     nl, nv = model.packed.nl, model.nv
     first = np.append(np.flatnonzero(parent < 0), nl)
-    none: dict[str, Any] = {
-        "free": np.zeros((0, FREE_INTS), dtype=np.int64),
-        "free_ints": np.zeros(0, dtype=np.int64),
-        "free_floats": np.zeros(0),
-    }
     if not (np.diff(first) > 1).any():
-        return none
+        return PackedWorld.zeros({"nt": 0, "free": 0}, first="free")
     floats, customs = model.packed.floats, model.packed.ints[10 + 5 * nl : 10 + 6 * nl]
     ways, rows, of_ints, of_floats = free_kinds(world), [], [], []
     sizes = (9, 3, 6, 1, 3, 6)

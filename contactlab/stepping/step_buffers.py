@@ -103,8 +103,8 @@ class StepBuffers:
     ) -> None:
         world, stepper = prepared.world, prepared.stepper
         arrays, edges = prepared.arrays, prepared.edges
-        self._prepared = prepared
-        self._world = world
+        #: the world and the stepper
+        self.prepared = prepared
         self._stepper = stepper
         self._edges = edges
         selects = stepper.solver is None and stepper.friction == "pyramid"
@@ -119,7 +119,7 @@ class StepBuffers:
         self.work, self.island, self.moments = allocate_buffers(world, stepper, edges, held, selects=self._selects)
         self.control, self.parameters = new_settings(stepper, edges)
         # The same memory as arrays of one record, because their fields are ten times as fast from Python.
-        self._control, self._parameters = as_array(self.control), as_array(self.parameters)
+        self.records = self._control, self._parameters = as_array(self.control), as_array(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in USED]
         self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on = (
             self._control[name]
@@ -195,7 +195,7 @@ class StepBuffers:
 
         An invalid state raises an error and changes nothing.
         """
-        q, v = checked_state(self._prepared, state)
+        q, v = checked_state(self.prepared, state)
         self.reserve_contacts(state.contact_ids.size)
         self.held_state.write(state, q, v)
         self._aim[0], self._step[0] = self._target, first
@@ -222,11 +222,11 @@ class StepBuffers:
 
         The memory stays the same. The arrays of the old world are stored for the next time if ``keep`` is True.
         """
-        if prepared is self._prepared:
+        if prepared is self.prepared:
             return
         own = self._asked, self.collision, self.joints, self.moments, self._held, self._known
         if keep:
-            self._others[self._prepared] = own
+            self._others[self.prepared] = own
         following = self._others.get(prepared)
         if following is None:
             arrays, (_, collision, joints, moments, _, _) = prepared.arrays, own
@@ -240,8 +240,8 @@ class StepBuffers:
             following = asked, collision, joints, moments, None, {}
         # Together, because Ctrl-C may come in any call. The bound call is replaced as a whole, so nothing is exchanged
         # in it.
-        names = "_asked", "collision", "joints", "moments", "_held", "_known", "_prepared", "_world"
-        self.__dict__.update(zip(names, (*following, prepared, prepared.world), strict=True))
+        names = "_asked", "collision", "joints", "moments", "_held", "_known", "prepared"
+        self.__dict__.update(zip(names, (*following, prepared), strict=True))
         write_numbers(self.parameters, prepared.stepper.thresholds._asdict())
         self.invalidate_kinematics()
 
@@ -273,31 +273,19 @@ class StepBuffers:
             used[0] = 0
 
     @property
-    def prepared(self) -> Prepared:
-        """The world and the stepper."""
-        return self._prepared
-
-    @property
     def needs_callback(self) -> bool:
         """Return True if the loop must return to Python in every step."""
         return self._asked.needs_callback
 
     @property
-    def records(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Control and parameters, as arrays of one record."""
-        return self._control, self._parameters
-
-    @property
     def progress(self) -> layout.IslandProgress:
         """Sizes of the island in progress, and the state of its solution."""
-        progress: layout.IslandProgress = self.island.progress[0]
-        return progress
+        return self.island.progress[0]  # type: ignore[no-any-return]
 
     @property
     def step(self) -> int:
         """Number of finished steps."""
-        step: int = self._step.item()
-        return step
+        return int(self._step.item())
 
     @property
     def contact_rows(self) -> int:
@@ -312,20 +300,17 @@ class StepBuffers:
     @property
     def uncertified(self) -> int:
         """Number of islands so far with uncertified forces, also in steps that failed."""
-        uncertified: int = self._uncertified.item()
-        return uncertified
+        return int(self._uncertified.item())
 
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
-        time: float = self._now.item()
-        return time
+        return float(self._now.item())
 
     @property
     def h(self) -> float:
         """Size of the step in progress, or of the next one to try [s]."""
-        h: float = self._h.item()
-        return h
+        return float(self._h.item())
 
     def copied(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows as records; `rows_of_chunks` converts them to the arrays of `pop_chunk`."""
@@ -380,18 +365,13 @@ class StepBuffers:
         from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler.bound_call import BoundCall
 
-        held, arguments = self.bound_loop(), self._arguments
-        group = next(group for group in STAGE_GROUPS if stage in group.stages)
-        part = BoundCall(group.entry, tuple(arguments[name] for name in group.arguments), self._known)
+        held, group = self.bound_loop(), next(group for group in STAGE_GROUPS if stage in group.stages)
+        # Records are arrays of length one.
+        constant = {"world": self.prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
+        arguments = tuple(constant[name] if name in constant else getattr(self, name) for name in group.arguments)
+        part = BoundCall(group.entry, arguments, self._known)
         held.keeps.append(part)
         held.arguments[1][list(group.stages)] = part.addresses
-
-    @property
-    def _arguments(self) -> dict[str, Any]:
-        """The arguments that groups of stages can have, by name; records are arrays of length one: see `StageGroup`."""
-        names = "work", "island", "chunk", "collision", "joints", "moments"
-        constant = {"world": self._prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
-        return constant | {name: getattr(self, name) for name in names}
 
     def grow(self) -> None:
         """Enlarge the buffer that was too small, by at least half, so that growth is rare."""
@@ -414,4 +394,4 @@ class StepBuffers:
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Allocate rows for chunk_steps steps with a few rows each, and for any one step with ``contacts``."""
         steps, with_tau = self._chunk_steps, self._with_tau
-        return new_chunk(self._world, self._stepper, steps, contacts, with_tau=with_tau, crowd=self._crowd)
+        return new_chunk(self.prepared.world, self._stepper, steps, contacts, with_tau=with_tau, crowd=self._crowd)

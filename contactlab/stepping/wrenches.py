@@ -59,9 +59,8 @@ class Wrench:
             raise SimulationConfigError("Wrench.axes", f"must be 'world' or 'body', got {axes!r}")
         for name, value in (("force", force), ("moment", moment), ("at", at)):
             shape = (*(None,) * min(max(np.ndim(value) - 1, 0), 2), 3)
-            array = finite_array(value, f"Wrench.{name}", shape, SimulationConfigError)
-            object.__setattr__(self, name, read_only(array))
-        object.__setattr__(self, "axes", axes)
+            self.__dict__[name] = read_only(finite_array(value, f"Wrench.{name}", shape, SimulationConfigError))
+        self.__dict__["axes"] = axes
 
     def of_runs(self, runs: IntArray) -> Wrench:
         """Return the wrench on the runs with the indices ``runs``; arrays without a batch axis stay as they are."""

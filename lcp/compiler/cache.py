@@ -19,8 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lcp.compiler.folders import build_tag, cache_folder, remove_unused
-from lcp.compiler.kernel_files import known, seed_file
+from lcp.compiler.kernel_files import build_tag, cache_folder, known, remove_unused, seed_file
 from lcp.compiler.pipeline import rebuild_inner
 from lcp.compiler.releases import machine
 

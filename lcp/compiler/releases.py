@@ -36,9 +36,9 @@ TESTED_RELEASES: dict[str, tuple[str, ...]] = {
     "values": _RELEASES,
     # Signatures are looked up once, and options without a property for each (`type_lookup_cache`).
     "lookups": _RELEASES,
-    # Passes run without announcements; variables of uncounted kernels are not deleted (`numba_memoization`).
+    # Passes run without announcements; variables of uncounted kernels are not deleted (`type_lookup_cache`).
     "passes": ("0.68",),
-    # Repeated work is done once (`numba_memoization`).
+    # Repeated work is done once (`type_lookup_cache`).
     "spared": ("0.68",),
     # A kernel that is inlined is not copied before (`type_lookup_cache`).
     "copies": _RELEASES,

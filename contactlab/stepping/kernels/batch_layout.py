@@ -45,12 +45,12 @@ class BatchState(ArrayTuple):
     """B runs: the state of each, the inputs of its next step, and the results of its last one."""
 
     arrays: ClassVar[Arrays] = {
-        # The state.
-        "q": floats("B", "nq"),
-        "v": floats("B", "nv"),
+        # The state: the arrays of `StateArrays`.
         "time": floats("B"),
         "last_h": floats("B"),
         "contacts": ints("B"),  # number in the step that led here
+        "q": floats("B", "nq"),
+        "v": floats("B", "nv"),
         "contact_id": ints("B", "contacts"),
         "contact_z": floats("B", "contacts", "w"),
         "was_active": ints("B", "n"),  # whether the row of joints took part

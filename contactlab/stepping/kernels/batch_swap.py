@@ -46,8 +46,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from lcp.compiler.bound_call import call_address, unpack_arguments
-from lcp.compiler.kernels import copy_array
-from lcp.compiler.kernels.atomics import atomic_add, atomic_load, atomic_store
+from lcp.compiler.kernels import atomic_add, atomic_load, atomic_store, copy_array
 from lcp.kernels import Ints, kernel
 
 

@@ -329,10 +329,13 @@ class ArrayTuple(tuple[Any, ...]):
 
     @classmethod
     def zeros(cls, lengths: Mapping[str, int], first: str | None = None, last: str | None = None) -> dict[str, Any]:
-        """Return new arrays by name, from ``first`` to ``last`` or all; ``lengths`` has the lengths of named axes."""
+        """Return new arrays by name, from ``first`` to ``last`` or all, except records.
+
+        ``lengths`` has the lengths of named axes.
+        """
         begin = 0 if first is None else cls._fields.index(first)
         end = None if last is None else cls._fields.index(last) + 1
-        chosen = {name: cls.arrays[name] for name in cls._fields[begin:end]}
+        chosen = {name: cls.arrays[name] for name in cls._fields[begin:end] if cls.arrays[name] != RECORDS}
         return {
             name: np.zeros(tuple(lengths[axis] if isinstance(axis, str) else axis for axis in axes), kind)
             for name, (kind, *axes) in chosen.items()

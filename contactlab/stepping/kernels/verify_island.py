@@ -21,7 +21,7 @@ from __future__ import annotations
 from contactlab.formulation.kernels.agreement import CONSISTENT, certify_bilateral, contradicted_row
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.blocks import complete_rows, posed_rows, rows_left
-from contactlab.stepping.kernels.finish import scatter_velocity
+from contactlab.stepping.kernels.finish import scatter_velocity, write_island, write_rows
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
 from contactlab.stepping.kernels.layout import (
     ALL_TRIED,
@@ -53,7 +53,6 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from contactlab.stepping.kernels.moments import copy_moment_variables, moment_impulses
-from contactlab.stepping.kernels.rows import write_island, write_rows
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed

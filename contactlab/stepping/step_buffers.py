@@ -42,26 +42,13 @@ from contactlab.stepping.record_schema import (
 from contactlab.world.state import NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
-    from contactlab.stepping.kernels.layout import JointRows
     from lcp.compiler.bound_call import BoundCall
 
 NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
-class HeldArgument:
-    """An attribute with an argument of the loop: assignment also exchanges it in the bound call of the loop.
-
-    There is no ``__get__``, so that reading uses the instance's dictionary, as fast as for other attributes.
-    """
-
-    def __set_name__(self, owner: type[StepBuffers], name: str) -> None:
-        self._name = name
-
-    def __set__(self, memory: StepBuffers, value: Any) -> None:
-        before = memory.__dict__.get(self._name)
-        memory.__dict__[self._name] = value
-        if value is not before:
-            memory.exchange(before, value)
+#: Attributes with arguments of the loop.
+HELD = frozenset(("work", "island", "chunk", "collision", "joints", "moments"))
 
 
 class StepBuffers:
@@ -82,13 +69,6 @@ class StepBuffers:
     steps, end
         Maximum number of steps, earlier ones included, and the time from which no step begins [s]; None: no limit.
     """
-
-    work: layout.StepWork = HeldArgument()  # type: ignore[assignment]
-    island: layout.IslandWork = HeldArgument()  # type: ignore[assignment]
-    chunk: layout.Chunk = HeldArgument()  # type: ignore[assignment]
-    collision: layout.Collision | None = HeldArgument()  # type: ignore[assignment]
-    joints: JointRows | None = HeldArgument()  # type: ignore[assignment]
-    moments: layout.MomentFriction | None = HeldArgument()  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -144,10 +124,8 @@ class StepBuffers:
         # If strategies solve nearly every island, the loop is compiled without joints. Otherwise it has joints, so
         # there is one loop less to compile for each kind of world; absent joints take hardly any time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
-        self.joints = None
-        if not proposals:
-            packed = all_joints(world) if arrays.joints is None else arrays.joints
-            self.joints = new_joints(packed, self.work.union_find_parent.size)
+        trees = self.work.union_find_parent.size
+        self.joints = None if proposals else new_joints(arrays.joints or all_joints(world), trees)
         self.configure_run(asked, chunk_steps, steps, end)
 
     def configure_run(self, asked: StepCallbacks, chunk_steps: int, steps: int | None, end: float | None) -> None:
@@ -162,15 +140,18 @@ class StepBuffers:
         self._uncertified[0] = 0
         self.chunk = self._new_chunk(self.work.contact_int.shape[0])
 
-    def exchange(self, before: Any, after: Any) -> None:
-        """Replace the argument ``before`` of the bound call by ``after``, and forget the bound calls of other worlds.
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; an argument of the loop is also exchanged in its bound call.
 
-        They have ``before`` as their argument, so they must be made again.
+        Bound calls of other worlds have the old argument, so they must be made again.
         """
-        self._others.clear()
-        if self._held is not None and before is not None:
-            self._held.replace_argument(before, after)
-            self._known.pop(id(before), None)
+        before = self.__dict__.get(name)
+        self.__dict__[name] = value
+        if name in HELD and value is not before:
+            self._others.clear()
+            if self._held is not None and before is not None:
+                self._held.replace_argument(before, value)
+                self._known.pop(id(before), None)
 
     @property
     def held_state(self) -> StateArrays:

@@ -129,51 +129,40 @@ def contact_jacobian(
     spans: IntArray,
     a: int,
     b: int,
-    x: FloatArray,
+    x: FloatArray | None,
     P: FloatArray,
     X: FloatArray,
     scratch: FloatArray,
 ) -> None:
     """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: the Jacobian of the relative velocity at x.
 
-    The velocity is of body b relative to body a, in world axes. Columns are the island's velocities. Body b moves; body
-    a may be the world (-1), or fixed to it. ``scratch`` (4 nv,).
+    Without x, it is the Jacobian of the relative angular velocity. The velocity is of body b relative to body a, in
+    world axes. Columns are the island's velocities. Body b moves; body a may be the world (-1), or fixed to it.
+    ``scratch`` (4 nv,).
     """
     clear_frame(spans, P)
-    k = world.bodies[b, BODY_TREE]
-    o = work.origins[world.bodies[b, BODY_ROOT]]
-    shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
-    add_contact_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, 1.0, shift, P)
-    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
-    if other >= 0:
+    add_body_columns(world, work, b, 1.0, x, P)
+    if a >= 0:
         # If both are in one tree, the degrees of freedom below both bodies cancel.
-        o = work.origins[world.bodies[a, BODY_ROOT]]
-        shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
-        add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
+        add_body_columns(world, work, a, -1.0, x, P)
     fill_responses(world, work, a, b, P, X, scratch)
 
 
 @kernel(inner=True)
-def angular_jacobian(
-    world: PackedWorld,
-    work: StepWork,
-    spans: IntArray,
-    a: int,
-    b: int,
-    P: FloatArray,
-    X: FloatArray,
-    scratch: FloatArray,
+def add_body_columns(
+    world: PackedWorld, work: StepWork, body: int, sign: float, x: FloatArray | None, P: FloatArray
 ) -> None:
-    """Fill P and X as `contact_jacobian` does, for the angular velocity of body b relative to body a."""
-    clear_frame(spans, P)
-    k = world.bodies[b, BODY_TREE]
-    shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
-    add_turning_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], 1.0, shift, P)
-    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
-    if other >= 0:
-        shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
-        add_turning_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], -1.0, shift, P)
-    fill_responses(world, work, a, b, P, X, scratch)
+    """Add to P the columns of a body's velocity at x, or of its angular velocity; a fixed body has none."""
+    tree = world.bodies[body, BODY_TREE]
+    if tree < 0:
+        return
+    shift = work.tree_offset[tree] - world.trees[tree, TREE_DOF]
+    dof = world.bodies[body, BODY_DOF]
+    if x is None:
+        add_turning_columns(world.dof_parent, work.S, dof, sign, shift, P)
+    else:
+        origin = work.origins[world.bodies[body, BODY_ROOT]]
+        add_contact_columns(world.dof_parent, work.S, dof, origin, x, sign, shift, P)
 
 
 @kernel(inner=True)
@@ -409,19 +398,13 @@ def fill_warm_start(work: StepWork, island: IslandWork, control: StepControl, ed
     matched = False
     for c in range(nc):
         old = work.contact_int[work.island_contacts[first + c], PREVIOUS]
-        if old >= 0:
-            matched = True
-            island.z0[c] = work.previous_z[old, 0]
-            for e in range(r):
-                island.z0[nc + c * r + e] = work.previous_z[old, 1 + e]
-                island.z0[nc + nr + c * r + e] = work.previous_z[old, 1 + r + e]
-            island.z0[nc + 2 * nr + c] = work.previous_z[old, 1 + 2 * r]
-        else:
-            island.z0[c] = 0.0
-            for e in range(r):
-                island.z0[nc + c * r + e] = 0.0
-                island.z0[nc + nr + c * r + e] = 0.0
-            island.z0[nc + 2 * nr + c] = 0.0
+        matched = matched or old >= 0
+        was = work.previous_z[max(old, 0)]
+        island.z0[c] = was[0] if old >= 0 else 0.0
+        for e in range(r):
+            island.z0[nc + c * r + e] = was[1 + e] if old >= 0 else 0.0
+            island.z0[nc + nr + c * r + e] = was[1 + r + e] if old >= 0 else 0.0
+        island.z0[nc + 2 * nr + c] = was[1 + 2 * r] if old >= 0 else 0.0
     return matched
 
 

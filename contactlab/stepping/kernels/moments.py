@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.contact_rows import planar_tangents, tangential
-from contactlab.stepping.kernels.blocks import angular_jacobian, dot3, fill_along, materials_of
+from contactlab.stepping.kernels.blocks import contact_jacobian, dot3, fill_along, materials_of
 from contactlab.stepping.kernels.kinematic import kinematic_index, relative_turning
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -101,7 +101,7 @@ def add_moments(
         if torsional == 0.0 and rolling == 0.0:
             continue
         # angular velocity of body B relative to body A
-        angular_jacobian(world, work, island.column_ranges[c], ints[BODY_A], ints[BODY_B], P, X, scratch)
+        contact_jacobian(world, work, island.column_ranges[c], ints[BODY_A], ints[BODY_B], None, P, X, scratch)
         copy_array(work.contact_float[index, NORMAL:], normal)
         # cones of spin and of rolling
         if torsional > 0.0:

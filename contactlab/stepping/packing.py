@@ -18,7 +18,7 @@ from contactlab.constraints.kernels.kkt_codes import SCRATCH
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
 from contactlab.contact.material import law_numbers
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
-from contactlab.multibody.packing import motions, structure, world_mass
+from contactlab.multibody.packing import motions, pack, structure, world_mass
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import (
     BODY_INTS,
@@ -362,44 +362,23 @@ def free_kinds(world: World) -> IntArray:
 def pack_free_trees(world: World) -> dict[str, Any]:
     """Return the fields of `PackedWorld` for trees of several links, by name."""
     model = world.model
-    parent, _, iv, dof_parent, dof_link, _ = structure(model)
-    kinds, iq = motions(model)
-    nl, nv = model.packed.nl, model.nv
-    first = np.append(np.flatnonzero(parent < 0), nl)
-    if not (np.diff(first) > 1).any():
+    first = np.append(np.flatnonzero(structure(model).parent < 0), model.packed.nl)
+    several = np.diff(first) > 1
+    if not several.any():
         return PackedWorld.zeros({"nt": 0, "free": 0}, first="free")
-    floats, customs = model.packed.floats, model.packed.ints[10 + 5 * nl : 10 + 6 * nl]
-    ways, rows, of_ints, of_floats = free_kinds(world), [], [], []
-    sizes = (9, 3, 6, 1, 3, 6)
-    starts = 3 + nl * np.cumsum([0, *sizes[:-1]])
-    at_ints = at_floats = 0
-    for way, a, b in zip(ways, first[:-1], first[1:], strict=True):
-        v, q = slice(int(iv[a]), int(iv[b])), slice(int(iq[a]), int(iq[b]))
-        if b - a == 1:
-            rows.append([way, at_ints, at_ints, at_floats, at_floats, q.start, q.stop])
-            continue
-        hangs = np.where(dof_parent[v] < 0, -1, dof_parent[v] - v.start)
-        ints = [
-            [b - a, q.stop - q.start, v.stop - v.start, 0, 0, 0, 0, 0],
-            *(np.where(parent[a:b] < 0, -1, parent[a:b] - a), np.zeros(b - a), kinds[a:b]),
-            *(iq[a : b + 1] - q.start, iv[a : b + 1] - v.start, customs[a:b], hangs, dof_link[v] - a),
-        ]
-        # The kick of a kicked tree contains its weights.
+    ways, parts = free_kinds(world), []
+    for tree, way in enumerate(ways):
+        # The kick of a kicked tree contains its weights. A tree may hang on bodies that are fixed to the world.
         gravity = model.gravity if way == FREE_ALONE else np.zeros(3)
-        numbers = [
-            gravity,
-            *(floats[start + size * a : start + size * b] for start, size in zip(starts, sizes, strict=True)),
-            floats[3 + 28 * nl : 3 + 28 * nl + nv][v],
-        ]
-        of_ints.append(np.concatenate(ints).astype(np.int64))
-        of_floats.append(np.concatenate(numbers))
-        ends = at_ints + of_ints[-1].size, at_floats + of_floats[-1].size
-        rows.append([way, at_ints, ends[0], at_floats, ends[1], q.start, q.stop])
-        at_ints, at_floats = ends
+        bodies = zip(model.bodies, world.body_trees, strict=True)
+        parts.append(pack([spec for spec, k in bodies if several[tree] and k in (tree, -1)], gravity).packed)
+    ends = np.cumsum([(0, 0), *((part.ints.size, part.floats.size) for part in parts)], axis=0)
+    (ints, floats), q = ends.T, motions(model)[1][first]
+    columns = ways, ints[:-1], ints[1:], floats[:-1], floats[1:], q[:-1], q[1:]
     return {
-        "free": np.array(rows, dtype=np.int64),
-        "free_ints": np.concatenate(of_ints),
-        "free_floats": np.concatenate(of_floats),
+        "free": np.stack(columns, axis=1).astype(np.int64),
+        "free_ints": np.concatenate([part.ints for part in parts]),
+        "free_floats": np.concatenate([part.floats for part in parts]),
     }
 
 

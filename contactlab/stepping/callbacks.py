@@ -56,6 +56,14 @@ def poses_at(world: World, times: FloatArray) -> FloatArray:
 Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 
 
+def tau_at(tau: Tau, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Return the applied force (nv,) of a step that begins at (q, v)."""
+    field, value = "tau", np.zeros(v.size) if tau is None else tau
+    if callable(value):
+        field, value = f"tau at time {time:.9g}", value(time, q.copy(), v.copy())
+    return finite_array(value, field, (v.size,), SimulationConfigError)
+
+
 class StepCallbacks:
     """Calls the user's functions and the kinematic motions for every step of one run.
 

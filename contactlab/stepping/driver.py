@@ -168,7 +168,7 @@ class Driver(StepBuffers):
 
     def view(self) -> IslandView:
         """Return a view of the island in progress."""
-        return IslandView(self.prepared, self.work, self.island, self.control, self.joints, self.h)
+        return IslandView(self)
 
     def compile(self) -> None:
         """Compile every kernel that a run of this world can need, rare ones included, or load it from disk."""

@@ -17,8 +17,8 @@ from contactlab.contact import ContactError, check_edges
 from contactlab.formulation.friction_backend import LAWS, FrictionBackend, friction_objection, law_of, qp_code_objection
 from contactlab.formulation.solution import SMALLEST_FRACTION
 from contactlab.formulation.strategy_solver import EqualCompliance
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
-from contactlab.stepping.callbacks import is_constant
+from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.stepping.callbacks import is_constant, tau_at
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, Supply, contact_supplier
 from contactlab.stepping.kernels import layout
@@ -429,11 +429,8 @@ def _driver_at(
             driver.restart_here()
         else:
             driver.restart(state)
-    field, applied = "tau", np.zeros(world.nv) if tau is None else tau
-    if callable(applied):
-        # Called once per step, at its start, which is this state.
-        field, applied = f"tau at time {state.time:.9g}", applied(state.time, state.q.copy(), state.v.copy())
-    driver.set_inputs(finite_array(applied, field, (world.nv,), SimulationConfigError), targets)
+    # A function is called once per step, at its start, which is this state.
+    driver.set_inputs(tau_at(tau, state.time, state.q, state.v), targets)
     return driver
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody import MultibodyError, body_poses, point_jacobian_6d
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
-from contactlab.stepping.callbacks import Tau
+from contactlab.stepping.callbacks import Tau, tau_at
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
@@ -150,19 +150,13 @@ def with_wrenches(world: World, tau: Tau, f_ext: WrenchLaw) -> Tau:
     if f_ext is None:
         return tau
     model = world.model
-    constant = np.zeros(world.nv)
-    if tau is not None and not callable(tau):
-        constant = finite_array(tau, "tau", (world.nv,), SimulationConfigError)
-    fixed = None if callable(f_ext) else checked_wrenches(model, f_ext)
+    constant = tau if callable(tau) else tau_at(tau, 0.0, world.initial_q, world.initial_v)
+    fixed = {} if callable(f_ext) else checked_wrenches(model, f_ext)
 
     def both(time: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        now = constant
-        if callable(tau):
-            value, field = tau(time, q.copy(), v.copy()), f"tau at time {time:.9g}"
-            now = finite_array(value, field, (world.nv,), SimulationConfigError)
         wrenches = fixed
         if callable(f_ext):
             wrenches = checked_wrenches(model, f_ext(time, q.copy(), v.copy()), when=f" at time {time:.9g}")
-        return np.asarray(now + applied_by(model, q, wrenches or {}))
+        return np.asarray(tau_at(constant, time, q, v) + applied_by(model, q, wrenches))
 
     return both

@@ -35,7 +35,6 @@ from contactlab.stepping.kernels.layout import (
     MU,
     NORMAL,
     POINT,
-    PREVIOUS,
     RESTITUTION,
     SHAPE_A,
     SHAPE_B,
@@ -385,27 +384,6 @@ def build_blocks(
         island.mu[c] = floats[MU]
         island.cone_contacts[c] = c
         island.gammaE[c] = 0.0
-
-
-@kernel(inner=True)
-def fill_warm_start(work: StepWork, island: IslandWork, control: StepControl, edges: int) -> bool:
-    """Fill the contacts' part of z0 from the previous step, 0 for new contacts; return False if none matched."""
-    progress = island.progress[0]
-    first = work.contact_start[control.island]
-    nc = progress.nc
-    r = edges // 2
-    nr = progress.nr
-    matched = False
-    for c in range(nc):
-        old = work.contact_int[work.island_contacts[first + c], PREVIOUS]
-        matched = matched or old >= 0
-        was = work.previous_z[max(old, 0)]
-        island.z0[c] = was[0] if old >= 0 else 0.0
-        for e in range(r):
-            island.z0[nc + c * r + e] = was[1 + e] if old >= 0 else 0.0
-            island.z0[nc + nr + c * r + e] = was[1 + r + e] if old >= 0 else 0.0
-        island.z0[nc + 2 * nr + c] = was[1 + 2 * r] if old >= 0 else 0.0
-    return matched
 
 
 @kernel(inline=True)

@@ -260,14 +260,13 @@ SURELY = 1.0 - 1e-6
 def write_rows(
     world: PackedWorld, work: StepWork, island: IslandWork, chunk: Chunk, control: StepControl, parameters: Parameters
 ) -> None:
-    """Write the contact rows of the current island in the chunk, and its z by contact in ``work.contact_z``."""
+    """Write the contact rows of the current island in the chunk; `copy_variables` has filled ``work.contact_z``."""
     progress = island.progress[0]
     i = control.island
     first = work.contact_start[i]
     nc = progress.nc
     r = parameters.edges // 2
     h = parameters.h
-    nr = progress.nr
     moving = work.scratch[0:3]
     other = work.scratch[3:6]
     for c in range(nc):
@@ -278,16 +277,11 @@ def write_rows(
         t1 = floats[TANGENTS : TANGENTS + 3]
         t2 = floats[TANGENTS + 3 : TANGENTS + 6]
 
-        # variables of the LCP, and friction impulses along the tangents
-        by_contact = work.contact_z[index]
-        by_contact[0] = island.z[c]
-        by_contact[1 + 2 * r] = island.z[nc + 2 * nr + c]
+        # friction impulses along the tangents
         force = island.f[c]
         along1 = 0.0
         along2 = 0.0
         for e in range(r):
-            by_contact[1 + e] = island.z[nc + c * r + e]
-            by_contact[1 + r + e] = island.z[nc + nr + c * r + e]
             push = h * island.f[nc + c * r + e]
             along1 += push * island.edge_directions[e, 0]
             along2 += push * island.edge_directions[e, 1]
@@ -335,7 +329,7 @@ def write_rows(
         row.projection_multiplier_tangential[0] = 0.0
         row.projection_multiplier_tangential[1] = 0.0
         row.gap_correction = floats[GAP_CORRECTION]
-        copy_array(by_contact, chunk.contact_z[at])
+        copy_array(work.contact_z[index], chunk.contact_z[at])
 
 
 @kernel(inner=True)

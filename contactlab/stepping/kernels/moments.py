@@ -161,54 +161,74 @@ def rolling_axes(
 
 
 @kernel(inner=True)
-def copy_moment_variables(
+def copy_variables(
     world: PackedWorld,
-    moments: MomentFriction,
+    moments: MomentFriction | None,
     work: StepWork,
     island: IslandWork,
     control: StepControl,
     edges: int,
-    warm: bool,
-) -> None:
-    """Copy the LCP variables of torsional and rolling friction between the island's order and the contacts' rows.
+    warm: int | None,
+) -> bool:
+    """Copy the LCP variables of contacts between the island's order and the contacts' rows.
 
     With ``warm`` fill z0 from ``previous_z`` of the same contacts; variables of new contacts are 0. Otherwise fill the
-    rows of ``contact_z`` from z. ``edges``: number of edges of a friction cone.
+    rows of ``contact_z`` from z. ``edges``: number of edges of a friction cone. Return True if any contact is also one
+    of the previous step.
     """
     progress = island.progress[0]
-    nc = progress.nc
-    nr = progress.nr
+    nc, nr = progress.nc, progress.nr
     r = edges // 2
     first = work.contact_start[control.island]
-    cone = nc
-    row = nc * (1 + r)
+    z = island.z0 if warm is not None else island.z
+    # slip speeds, and first row and slip speed of the cones of moments
+    slips = nc + 2 * nr
+    row, slip = nc * (1 + r), slips + nc
+    matched = False
     for c in range(nc):
         index = work.island_contacts[first + c]
         ints = work.contact_int[index]
-        torsional, rolling = moment_friction_lengths(world, moments, ints)
         kept = work.contact_z[index]
-        old = ints[PREVIOUS]
-        # variables of cones that a contact does not have are 0
-        if not warm:
-            fill_array(kept[2 + 2 * r :], 0.0)
-        # variables of its cones of spin and of rolling
-        at = 2 + 2 * r
-        for kind in range(2):
-            directions = 1 if kind == 0 else r
-            if (torsional if kind == 0 else rolling) > 0.0:
-                for e in range(2 * directions + 1):
-                    place = nc + 2 * nr + cone
-                    if e < directions:
-                        place = row + e
-                    elif e < 2 * directions:
-                        place = row + nr + e - directions
-                    if warm:
-                        island.z0[place] = work.previous_z[old, at + e] if old >= 0 else 0.0
-                    else:
-                        kept[at + e] = island.z[place]
-                cone += 1
-                row += directions
-            at += 2 * directions + 1
+        if warm is not None:
+            if ints[PREVIOUS] >= 0:
+                kept = work.previous_z[ints[PREVIOUS]]
+                matched = True
+            else:
+                fill_array(kept, 0.0)
+        # normal force, and the cone of sliding
+        copy_variable(z, c, kept, 0, warm)
+        copy_cone(z, nc + c * r, nr, slips + c, kept[1 : 2 + 2 * r], warm)
+        # cones of spin and of rolling; variables of cones that a contact does not have are 0
+        if moments is not None:
+            torsional, rolling = moment_friction_lengths(world, moments, ints)
+            if warm is None:
+                fill_array(kept[2 + 2 * r :], 0.0)
+            if torsional > 0.0:
+                copy_cone(z, row, nr, slip, kept[2 + 2 * r : 5 + 2 * r], warm)
+                row, slip = row + 1, slip + 1
+            if rolling > 0.0:
+                copy_cone(z, row, nr, slip, kept[5 + 2 * r :], warm)
+                row, slip = row + r, slip + 1
+    return matched
+
+
+@kernel(inner=True)
+def copy_cone(z: FloatArray, row: int, nr: int, slip: int, kept: FloatArray, warm: int | None) -> None:
+    """Copy the variables of one cone: forces along its directions from ``row``, forces against them, slip speed."""
+    directions = kept.shape[0] // 2
+    for e in range(directions):
+        copy_variable(z, row + e, kept, e, warm)
+        copy_variable(z, row + nr + e, kept, directions + e, warm)
+    copy_variable(z, slip, kept, 2 * directions, warm)
+
+
+@kernel(inline=True)
+def copy_variable(z: FloatArray, place: int, kept: FloatArray, at: int, warm: int | None) -> None:
+    """Copy one variable, to z if ``warm``, otherwise from z."""
+    if warm is not None:
+        z[place] = kept[at]
+    else:
+        kept[at] = z[place]
 
 
 @kernel(inner=True)

@@ -52,7 +52,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from contactlab.stepping.kernels.moments import copy_moment_variables, moment_impulses
+from contactlab.stepping.kernels.moments import copy_variables, moment_impulses
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
@@ -140,8 +140,8 @@ def verify_island(
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
     scatter_velocity(world, work, island, i)
+    copy_variables(world, moments, work, island, control, parameters.edges, None)
     if moments is not None:
-        copy_moment_variables(world, moments, work, island, control, parameters.edges, False)
         moment_impulses(moments, work, island, control, parameters)
     write_rows(world, work, island, chunk, control, parameters)
     write_island(island, chunk, control, of_joints)

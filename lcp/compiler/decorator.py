@@ -107,7 +107,7 @@ def _dispatcher(
     """Return numba's object for a function compiled with these options."""
     import numba
 
-    from lcp.compiler.cache import kernel_cache
+    from lcp.compiler.cache import KernelCache
     from lcp.compiler.compile_events import announce_compilations
     from lcp.compiler.pipeline import compiler_class
 
@@ -117,8 +117,7 @@ def _dispatcher(
     dispatcher.is_kernel = True
     announce_compilations()
     if is_tested("cache"):
-        dispatcher._cache = kernel_cache()(function)
-        dispatcher._cache.inner = "no_cpython_wrapper" in options
+        dispatcher._cache = KernelCache(function, "no_cpython_wrapper" in options)
     if is_tested("literals"):
         _one_version_per_type(dispatcher)
     _compile_fast(dispatcher)

@@ -134,10 +134,6 @@ class KernelFile:
         kept = [(pickled, other) for pickled, other in self._entries() if self._unpickled(pickled) != key]
         self._save_entries([*kept, (self._dumps(key), name)])
 
-    def flush(self) -> None:
-        """Remove all stored code."""
-        self._save_entries([])
-
     def _save_entries(self, entries: list[tuple[bytes, str]]) -> None:
         """Write the index of (key, file name) with its stamp and digest, and remove files that are not in it."""
         rows = [[b64encode(key).decode(), name] for key, name in entries]

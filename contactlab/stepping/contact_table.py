@@ -159,7 +159,7 @@ class ContactTable(StepTable):
 
     def _sign_on(self, body: int) -> FloatArray:
         """Return (n, 1) 1 for contacts whose B is the body, -1 for its contacts as A, 0 for others."""
-        return ((self.body_b == body).astype(np.float64) - (self.body_a == body))[:, None]
+        return np.asarray((self.body_b == body).astype(np.float64) - (self.body_a == body))[:, None]
 
     @property
     def names_a(self) -> NDArray[np.str_]:
@@ -196,8 +196,8 @@ class ContactTable(StepTable):
 
         def touched(name: str) -> NDArray[np.bool_]:
             if name in bodies:
-                return (self.body_a == bodies.index(name)) | (self.body_b == bodies.index(name))
-            return self.body_a == -1 if name == "world" else self.half_space == grounds.index(name)
+                return np.asarray((self.body_a == bodies.index(name)) | (self.body_b == bodies.index(name)))
+            return np.asarray(self.body_a == -1 if name == "world" else self.half_space == grounds.index(name))
 
         own = touched(a) if b is None else touched(a) & touched(b) & (a != b)
         return ContactPair(a, b, self.rows(own))

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,6 @@ from contactlab.contact.shapes.grounds import unit_vector
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import EXTERNAL_ID
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ Contacts = Callable[[float, FloatArray, FloatArray], Iterable["ExternalContact"]
 #: The same as rows of `layout`, CONTACT_INTS and CONTACT_FLOATS, in ascending order of id.
 Supply = Callable[[float, FloatArray, FloatArray], tuple[NDArray[np.int64], FloatArray]]
 
+EXTERNAL_ID = layout.EXTERNAL_ID
 LARGEST_ID = EXTERNAL_ID - 1
 
 
@@ -153,7 +153,7 @@ def contact_supplier(world: World, contacts: Contacts) -> Supply | None:
             ints[row, layout.CONTACT_ID] = EXTERNAL_ID + number
             floats[row, layout.POINT : layout.POINT + 3] = contact.point
             floats[row, layout.NORMAL : layout.NORMAL + 3] = 0.0 - contact.normal if turned else contact.normal
-            law = contact.gap, contact.material.mu, contact.material.restitution
+            law: Any = contact.gap, contact.material.mu, contact.material.restitution
             floats[row, [layout.GAP, layout.MU, layout.RESTITUTION]] = law
         return ints, floats
 

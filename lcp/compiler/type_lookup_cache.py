@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
+import pickle
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -111,6 +113,7 @@ def _patches() -> list[tuple[Any, str, Any]]:
                 _only_if(interpreter.peep_hole_fuse_dict_add_updates, _has_dictionary),
             ),
             (untyped_passes, "fixup_var_define_in_scope", _define_in_scopes),
+            (InlineWorker, "run_untyped_passes", _remembering_read(InlineWorker.run_untyped_passes)),
             (lowering, "compute_use_defs", _remembering_last(lowering.compute_use_defs)),
         ],
     }
@@ -351,3 +354,57 @@ def _only_if_refcounted(insert: Callable[..., None]) -> Callable[..., None]:
             insert(processor, extend_lifetimes)
 
     return insert_deletions
+
+
+def _remembering_read(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace `InlineWorker.run_untyped_passes`: read a function that is inlined once, and copy it for each call."""
+    known: dict[tuple[Any, bool], tuple[bytes, list[Any]]] = {}
+
+    def read_once(worker: Any, function: Any, enable_ssa: bool = False) -> Any:
+        key = function, enable_ssa
+        if key not in known:
+            known[key] = _pickled(read(worker, function, enable_ssa=enable_ssa))
+        # As reading does, for later requests.
+        worker.flags.enable_ssa = enable_ssa
+        pickled, kept = known[key]
+        unpickler = pickle.Unpickler(io.BytesIO(pickled))
+        unpickler.persistent_load = kept.__getitem__  # type: ignore[method-assign]
+        copy = unpickler.load()
+        # It gets a new identity, which names inlined variables.
+        derived = copy.derive(copy.blocks, loc=copy.loc)
+        derived._definitions = copy._definitions
+        return derived
+
+    return read_once
+
+
+def _pickled(function: Any) -> tuple[bytes, list[Any]]:
+    """Pickle a function in numba's language; return also the other objects in it, which copies share."""
+    from numba.core import ir
+
+    kept: list[Any] = []
+    own = (
+        ir.FunctionIR,
+        ir.Block,
+        ir.Scope,
+        ir.Inst,
+        ir.AbstractRHS,
+        ir.VarMap,
+        str,
+        dict,
+        list,
+        tuple,
+        set,
+        type(None),
+    )
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value: Any) -> int | None:
+            if isinstance(value, own):
+                return None
+            kept.append(value)
+            return len(kept) - 1
+
+    file = io.BytesIO()
+    Pickler(file).dump(function)
+    return file.getvalue(), kept

@@ -271,6 +271,23 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
 
 
 @kernel(inner=True)
+def gather(world: PackedWorld, work: StepWork, i: int, values: FloatArray, out: FloatArray) -> None:
+    """Copy values per velocity (nv,) of the trees of island ``i`` to the island's order."""
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        own = values[world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]]
+        copy_array(own, out[work.tree_offset[k] : work.tree_offset[k] + own.shape[0]])
+
+
+@kernel(inner=True)
+def scatter(world: PackedWorld, work: StepWork, i: int, values: FloatArray, out: FloatArray) -> None:
+    """Copy values per velocity in the order of island ``i`` to its trees (nv,)."""
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        copy_array(values[work.tree_offset[k] :], out[world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]])
+
+
+@kernel(inner=True)
 def complete_rows(J: FloatArray, Y: FloatArray, spans: IntArray) -> None:
     """Fill the columns of J (m, nv) and Y outside the spans, for readers of whole rows."""
     m, nv = J.shape
@@ -306,13 +323,9 @@ def build_blocks(
     surface = work.scratch[3:6]
 
     # velocities of the trees
-    for n in range(work.tree_start[i], work.tree_start[i + 1]):
-        k = work.island_trees[n]
-        a = world.trees[k, TREE_DOF]
-        for j in range(world.trees[k + 1, TREE_DOF] - a):
-            island.Mv[work.tree_offset[k] + j] = work.Mv[a + j]
-            island.v_free[work.tree_offset[k] + j] = work.v_free[a + j]
-            island.dv_deps[work.tree_offset[k] + j] = work.dv_deps[a + j]
+    gather(world, work, i, work.Mv, island.Mv)
+    gather(world, work, i, work.v_free, island.v_free)
+    gather(world, work, i, work.dv_deps, island.dv_deps)
     for row in range(m):
         island.k[row] = 0.0
         island.gamma[row] = 0.0

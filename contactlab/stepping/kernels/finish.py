@@ -45,7 +45,6 @@ from contactlab.stepping.kernels.layout import (
     STICK,
     STICK_FRACTION,
     TANGENTS,
-    TREE_DOF,
     UNSOLVED,
     VN_FREE,
     Chunk,
@@ -65,17 +64,6 @@ from lcp.kernels import kernel
 
 # Fraction of the margin: a change of velocity that moves a point less than this in a step is not an impact.
 STRUCK = 0.05
-
-
-@kernel(inline=True)
-def scatter_velocity(world: PackedWorld, work: StepWork, island: IslandWork, i: int) -> None:
-    """Copy the island's velocities after the step, and the data kept per velocity, to their trees."""
-    for n in range(work.tree_start[i], work.tree_start[i + 1]):
-        k = work.island_trees[n]
-        a = world.trees[k, TREE_DOF]
-        for j in range(world.trees[k + 1, TREE_DOF] - a):
-            work.v_plus[a + j] = island.v_plus[work.tree_offset[k] + j]
-            work.dv_deps[a + j] = island.dv_deps[work.tree_offset[k] + j]
 
 
 @kernel

@@ -73,19 +73,22 @@ def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> No
 
 
 @kernel(inner=True)
+def add_turning(world: PackedWorld, work: StepWork, body: int, sign: float, v: FloatArray, out: FloatArray) -> None:
+    """Add ``sign`` times the angular velocity under v of a body that is not kinematic to ``out`` (3,)."""
+    j = world.bodies[body, BODY_DOF]
+    while j >= 0:
+        for k in range(3):
+            out[k] += sign * work.S[j, k] * v[j]
+        j = world.dof_parent[j]
+
+
+@kernel(inner=True)
 def relative_turning(world: PackedWorld, work: StepWork, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (3,) with the angular velocity under v of body b relative to a; bodies as in `relative_velocity`."""
     fill_array(out, 0.0)
-    j = world.bodies[b, BODY_DOF]
-    while j >= 0:
-        for k in range(3):
-            out[k] += work.S[j, k] * v[j]
-        j = world.dof_parent[j]
-    j = world.bodies[a, BODY_DOF] if a >= 0 else -1
-    while j >= 0:
-        for k in range(3):
-            out[k] -= work.S[j, k] * v[j]
-        j = world.dof_parent[j]
+    add_turning(world, work, b, 1.0, v, out)
+    if a >= 0:
+        add_turning(world, work, a, -1.0, v, out)
     if kinematic_index(world, a) >= 0:
         for k in range(3):
             out[k] -= work.motion_twist[kinematic_index(world, a), k]

@@ -21,6 +21,7 @@ from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.contacts import write_contact
 from contactlab.stepping.kernels.kinematic import (
     DEVIATION,
+    add_turning,
     body_velocity,
     kinematic_index,
     predicted_body,
@@ -158,10 +159,7 @@ def seen_velocity(
     if j < 0:
         return
     velocity_of(world.dof_parent, work.S, j, work.origins[world.bodies[body, BODY_ROOT]], point, v, out[3:6])
-    while j >= 0:
-        for k in range(3):
-            out[k] += work.S[j, k] * v[j]
-        j = world.dof_parent[j]
+    add_turning(world, work, body, 1.0, v, out)
 
 
 @kernel(inner=True)

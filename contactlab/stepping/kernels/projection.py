@@ -39,6 +39,7 @@ from contactlab.stepping.kernels.blocks import (
     fastest_of_stops,
     posed_rows,
     rows_left,
+    scatter,
 )
 from contactlab.stepping.kernels.finish import compute_energies
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
@@ -349,11 +350,7 @@ def apply_projection(
         for n in range(rows.nl):
             chunk.joint[at + n].projection_multiplier = p[nc + n]
     # displacement of the trees
-    for n in range(work.tree_start[i], work.tree_start[i + 1]):
-        k = work.island_trees[n]
-        a = world.trees[k, TREE_DOF]
-        for j in range(world.trees[k + 1, TREE_DOF] - a):
-            work.projection_displacement[a + j] = dq[work.tree_offset[k] + j]
+    scatter(world, work, i, dq, work.projection_displacement)
 
 
 @kernel(short_loops=True)

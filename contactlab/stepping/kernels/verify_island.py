@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from contactlab.formulation.kernels.agreement import CONSISTENT, certify_bilateral, contradicted_row
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.blocks import complete_rows, posed_rows, rows_left
-from contactlab.stepping.kernels.finish import scatter_velocity, write_island, write_rows
+from contactlab.stepping.kernels.blocks import complete_rows, gather, posed_rows, rows_left, scatter
+from contactlab.stepping.kernels.finish import write_island, write_rows
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
 from contactlab.stepping.kernels.layout import (
     ALL_TRIED,
@@ -38,7 +38,6 @@ from contactlab.stepping.kernels.layout import (
     REST_UNTRIED,
     REST_WANTED,
     SOLVER_EXTERNAL,
-    TREE_DOF,
     UNCERTIFIED_RESIDUAL,
     UNCERTIFIED_TOLERANCE,
     UNSOLVED,
@@ -139,7 +138,8 @@ def verify_island(
     if joints is not None:
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
-    scatter_velocity(world, work, island, i)
+    scatter(world, work, i, island.v_plus, work.v_plus)
+    scatter(world, work, i, island.dv_deps, work.dv_deps)
     copy_variables(world, moments, work, island, control, parameters.edges, None)
     if moments is not None:
         moment_impulses(moments, work, island, control, parameters)
@@ -178,11 +178,7 @@ def leaves_rest(
     if is_still(island.v_plus[:nv], island.v_free[:nv], STILL):
         return False
     before = island.contact_jacobian_work[:nv]
-    for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
-        k = work.island_trees[n]
-        a = world.trees[k, TREE_DOF]
-        for j in range(world.trees[k + 1, TREE_DOF] - a):
-            before[work.tree_offset[k] + j] = work.v[a + j]
+    gather(world, work, control.island, work.v, before)
     if not is_still(before, island.v_free[:nv], STILL):
         return False
     return may_rest(posed_rows(island, joints, parameters.h), before, island.v_plus[:nv])

@@ -58,10 +58,11 @@ Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 
 def tau_at(tau: Tau, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
     """Return the applied force (nv,) of a step that begins at (q, v)."""
-    field, value = "tau", np.zeros(v.size) if tau is None else tau
-    if callable(value):
-        field, value = f"tau at time {time:.9g}", value(time, q.copy(), v.copy())
-    return finite_array(value, field, (v.size,), SimulationConfigError)
+    value = tau(time, q.copy(), v.copy()) if callable(tau) else np.zeros(v.size) if tau is None else tau
+    if is_finite_array(value, v.shape):
+        return np.asarray(value)
+    field = f"tau at time {time:.9g}" if callable(tau) else "tau"
+    return finite_array(value, field, v.shape, SimulationConfigError)
 
 
 class StepCallbacks:
@@ -93,18 +94,14 @@ class StepCallbacks:
         return self._tau is not None
 
     def write_constant_tau(self, work: layout.StepWork) -> None:
-        """Write the applied force if it is constant."""
-        if self._tau is not None and not callable(self._tau):
-            work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
+        """Write the applied force if it is constant, otherwise 0."""
+        work.tau[:] = tau_at(None if callable(self._tau) else self._tau, 0.0, work.q, work.v)
 
     def call_at_start(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
         """Call all user code for the step that begins; return the memory, with the external contacts in it."""
-        q, v, tau = work.q, work.v, work.tau
+        q, v = work.q, work.v
         if callable(self._tau):
-            value = self._tau(time, q.copy(), v.copy())
-            if not is_finite_array(value, tau.shape):
-                value = finite_array(value, f"tau at time {time:.9g}", tau.shape, SimulationConfigError)
-            tau[:] = value
+            work.tau[:] = tau_at(self._tau, time, q, v)
         if self._supply is not None:
             ints, floats = self._supply(time, q.copy(), v.copy())
             work = work._replace(external_int=ints, external_float=floats)

@@ -133,7 +133,6 @@ class StepBuffers:
         self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
         self.parameters.end = self._end
-        self.work.tau[:] = 0.0
         asked.write_constant_tau(self.work)
         if self.joints is not None:
             asked.of_joints.start(self.joints)
@@ -347,9 +346,8 @@ class StepBuffers:
         from lcp.compiler.bound_call import BoundCall
 
         held, group = self.bound_loop(), next(group for group in STAGE_GROUPS if stage in group.stages)
-        # Records are arrays of length one.
-        constant = {"world": self.prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
-        arguments = tuple(constant[name] if name in constant else getattr(self, name) for name in group.arguments)
+        world = self.prepared.arrays.packed
+        arguments = tuple(world if name == "world" else getattr(self, name) for name in group.arguments)
         part = BoundCall(group.entry, arguments, self._known)
         held.keeps.append(part)
         held.arguments[1][list(group.stages)] = part.addresses

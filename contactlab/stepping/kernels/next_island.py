@@ -310,7 +310,7 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
     return SOLVE_LCP
 
 
-@kernel(inline=True)
+@kernel(short_loops=True)
 def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
     """Run Lemke's method on the island's LCP, at most a budget of pivots per call; return VERIFY or UNSOLVED.
 

@@ -70,7 +70,7 @@ def _quick() -> Iterator[None]:
 
 def _patches() -> list[tuple[Any, str, Any]]:
     """Return the tested replacements in numba and llvmlite: objects, names, functions."""
-    from llvmlite.binding.ffi import _lib_fn_wrapper
+    from llvmlite.binding import ffi
     from numba.core import base, byteflow, funcdesc, interpreter, lowering, ssa, typeinfer, untyped_passes
     from numba.core.compiler_machinery import PassManager
     from numba.core.inline_closurecall import InlineWorker
@@ -82,25 +82,26 @@ def _patches() -> list[tuple[Any, str, Any]]:
     from lcp.compiler import scalar_replacement
 
     quiet = SimpleNamespace(debug=lambda *_: None)
-    patches: dict[str, list[tuple[Any, str, Any]]] = {
-        "lookups": [
+    # Functions, because another release may lack some of the names.
+    patches: dict[str, Callable[[], list[tuple[Any, str, Any]]]] = {
+        "lookups": lambda: [
             (TargetConfig, "values", _values),
             (BaseFunction, "get_call_type", _memoized_call_type(BaseFunction.get_call_type)),
             (Inst, "_rec_list_vars", _variables),
             (PostProcessor, "run", _minimal_postprocessing(PostProcessor.run)),
             *((module, "new_error_context", _Context) for module in (lowering, typeinfer)),
         ],
-        "copies": [(InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function))],
-        "aggregates": scalar_replacement.patches(),
-        "passes": [
+        "copies": lambda: [(InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function))],
+        "aggregates": scalar_replacement.patches,
+        "passes": lambda: [
             (PassManager, "_runPass", _run_pass_silently(PassManager._runPass)),
             (PostProcessor, "_insert_var_dels", _only_if_refcounted(PostProcessor._insert_var_dels)),
             (byteflow, "_logger", quiet),
             (ssa, "_logger", quiet),
         ],
-        "spared": [
+        "spared": lambda: [
             (base, "_has_loc", _remembering_code(base._has_loc)),
-            (_lib_fn_wrapper, "__call__", _call_llvm),
+            (ffi._lib_fn_wrapper, "__call__", _call_llvm),
             (funcdesc, "default_mangler", _short_mangling(funcdesc.default_mangler)),
             (
                 interpreter,
@@ -117,7 +118,7 @@ def _patches() -> list[tuple[Any, str, Any]]:
             (lowering, "compute_use_defs", _remembering_last(lowering.compute_use_defs)),
         ],
     }
-    return [one for name, places in patches.items() if is_tested(name) for one in places]
+    return [one for name, places in patches.items() if is_tested(name) for one in places()]
 
 
 def _uncopied(inline_function: Callable[..., Any]) -> Callable[..., Any]:

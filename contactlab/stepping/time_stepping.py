@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,20 +51,22 @@ FORMER_OPTIONS = {
 
 #: Residuals below it are rounding.
 MIN_TOLERANCE = 1e-15
-_NOT_NEGATIVE: tuple[Callable[[float], bool], str] = (lambda x: x >= 0.0), "not be negative"
-# The condition on each number, with its text.
-_BOUNDS: dict[str, tuple[Callable[[float], bool], str]] = {
-    "h": (lambda x: x > 0.0, "be positive"),
-    **dict.fromkeys(("margin", "restitution_threshold", "angle_margin", "angle_restitution_threshold"), _NOT_NEGATIVE),
-    **dict.fromkeys(("cfm", "penetration_allowance", "max_depenetration_velocity"), _NOT_NEGATIVE),
-    "erp": (lambda x: 0.0 <= x <= 1.0, "lie between 0 and 1"),
-    "tolerance": (
-        lambda x: MIN_TOLERANCE <= x < 1.0,
-        f"lie between {MIN_TOLERANCE:g}, below which all is rounding, and 1",
-    ),
-    "shrink_factor": (lambda x: 0.0 < x < 1.0, "lie between 0 and 1"),
-    "growth_factor": (lambda x: x >= 1.0, "be at least 1"),
-    "h_min": (lambda x: x > 0.0, "be positive"),
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+# The bounds of each number, as in `finite_number`.
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "h": {"positive": True},
+    "margin": {"least": 0.0},
+    "restitution_threshold": {"least": 0.0},
+    "angle_margin": {"least": 0.0},
+    "angle_restitution_threshold": {"least": 0.0},
+    "cfm": {"least": 0.0},
+    "penetration_allowance": {"least": 0.0},
+    "max_depenetration_velocity": {"least": 0.0},
+    "erp": {"least": 0.0, "most": 1.0},
+    "tolerance": {"least": MIN_TOLERANCE, "most": _BELOW_ONE},
+    "shrink_factor": {"positive": True, "least": 0.0, "most": _BELOW_ONE},
+    "growth_factor": {"least": 1.0},
+    "h_min": {"positive": True},
 }
 
 
@@ -219,15 +220,11 @@ class TimeStepping:
     integrator: str = "rk4"
 
     def __post_init__(self) -> None:
-        for name, (holds, wanted) in _BOUNDS.items():
+        for name, bounds in _BOUNDS.items():
             given = getattr(self, name)
             is_open = given is None and getattr(type(self), name, self) is None
-            if is_open or (name == "max_depenetration_velocity" and given == math.inf):
-                continue
-            number = finite_number(given, name, SimulationConfigError)
-            object.__setattr__(self, name, number)
-            if not holds(number):
-                raise SimulationConfigError(name, f"must {wanted}, got {number}")
+            if not is_open and not (name == "max_depenetration_velocity" and given == math.inf):
+                object.__setattr__(self, name, finite_number(given, name, SimulationConfigError, **bounds))
         if self.h_min is not None and self.h_min > self.h:
             raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")
         if self.sleep is not None and not isinstance(self.sleep, Sleep):

@@ -92,7 +92,7 @@ def _add_words(value: Any, words: list[int]) -> None:
             _add_words(part, words)
     elif isinstance(value, np.void):
         # The address of the array of one record.
-        words.append(value.base.ctypes.data)
+        words.append(np.asarray(value.base).ctypes.data)
     elif value is None:
         words.append(0)
     elif isinstance(value, int | np.integer) and not isinstance(value, bool):

@@ -40,7 +40,7 @@ PROCESSOR = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+sse4.2,+avx,+a
 STAGES = (
     "begin", "detect", ". fill_frames", ". free_motion", ". pair_contacts", ". half_space_contacts", ". match_previous",
     "find_islands", ". find_joint_rows", ". label_islands", "next_island", ". build_blocks", ". . contact_jacobian",
-    ". fill_warm_start",
+    ". copy_variables",
     "run_first_strategies", ". fill_own", ". fill_loads", ". recover", ". strays", ". measure_recovered", ". certified",
     ". walk", "add_joint_rows_stage", "verify_island", ". write_rows", ". write_island",
     "integrate_step", ". integrate_configuration", ". compute_energies", ". write_state",

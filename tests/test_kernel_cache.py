@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from lcp.compiler import cache
-from lcp.compiler.folders import remove_unused
+from lcp.compiler.kernel_files import remove_unused
 
 SOURCES = {
     "outer.py": "from pkg.kernels.middle import f\n",

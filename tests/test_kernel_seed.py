@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import lcp
-from lcp.compiler import folders, kernel_files, releases
+from lcp.compiler import kernel_files, releases
 
 SOLVE = r"""
 import lcp
@@ -99,7 +99,7 @@ def test_a_seed_is_read_and_never_written(copied: Path, tmp_path: Path) -> None:
 def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A seed for this process, with the code of one file of kernels."""
     place = tmp_path / "seed"
-    (place / folders.build_tag() / "pkg.kernels.one-0123").mkdir(parents=True)
+    (place / kernel_files.build_tag() / "pkg.kernels.one-0123").mkdir(parents=True)
     for folder in (place, *place.rglob("*")):
         folder.chmod(0o755)
     monkeypatch.setenv(kernel_files.VARIABLE, str(place))
@@ -127,7 +127,7 @@ def test_a_seed_of_other_sources_is_refused_once(named: Path) -> None:
 
 @pytest.mark.parametrize("with_part", [True, False])
 def test_a_seed_for_others_is_refused(named: Path, with_part: bool) -> None:
-    part = named / folders.build_tag()
+    part = named / kernel_files.build_tag()
     if with_part:
         part.rename(named / part.name.replace("numba", "numba9."))
     else:

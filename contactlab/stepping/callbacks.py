@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +56,15 @@ def poses_at(world: World, times: FloatArray) -> FloatArray:
 Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 
 
+def tau_at(tau: Tau, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Return the applied force (nv,) of a step that begins at (q, v)."""
+    value = tau(time, q.copy(), v.copy()) if callable(tau) else np.zeros(v.size) if tau is None else tau
+    if is_finite_array(value, v.shape):
+        return np.asarray(value)
+    field = f"tau at time {time:.9g}" if callable(tau) else "tau"
+    return finite_array(value, field, v.shape, SimulationConfigError)
+
+
 class StepCallbacks:
     """Calls the user's functions and the kinematic motions for every step of one run.
 
@@ -85,18 +94,14 @@ class StepCallbacks:
         return self._tau is not None
 
     def write_constant_tau(self, work: layout.StepWork) -> None:
-        """Write the applied force if it is constant."""
-        if self._tau is not None and not callable(self._tau):
-            work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
+        """Write the applied force if it is constant, otherwise 0."""
+        work.tau[:] = tau_at(None if callable(self._tau) else self._tau, 0.0, work.q, work.v)
 
     def call_at_start(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
         """Call all user code for the step that begins; return the memory, with the external contacts in it."""
-        q, v, tau = work.q, work.v, work.tau
+        q, v = work.q, work.v
         if callable(self._tau):
-            value = self._tau(time, q.copy(), v.copy())
-            if not is_finite_array(value, tau.shape):
-                value = finite_array(value, f"tau at time {time:.9g}", tau.shape, SimulationConfigError)
-            tau[:] = value
+            work.tau[:] = tau_at(self._tau, time, q, v)
         if self._supply is not None:
             ints, floats = self._supply(time, q.copy(), v.copy())
             work = work._replace(external_int=ints, external_float=floats)
@@ -150,21 +155,16 @@ class JointCallbacks:
         self._constant = np.array([drive.target for drive in world.joint_actions.drives], dtype=np.float64)
         self._number = {str(drive.name): i for i, drive in enumerate(world.joint_actions.drives)}
         self._functions: dict[int, tuple[str, Callable[[float], float]]] = {}
-        self._law: Callable[[float, FloatArray, FloatArray], Wanted] | None = None
-        if callable(targets):
-            self._law, targets = targets, None
-            if not self._constant.size:
-                raise SimulationConfigError("targets", NO_DRIVES)
-        if targets is not None and not isinstance(targets, Mapping):
-            self._constant = self._all(targets, "targets")
-            targets = None
+        self._law = targets if callable(targets) else None
+        if self._law is not None and not self._constant.size:
+            raise SimulationConfigError("targets", NO_DRIVES)
         custom = world.loops.packed.custom if world.joint_actions.loops else ()
         self._custom = tuple((one, CustomRowSupport(world, one)) for one in custom)
-        for name, value in (targets or {}).items():
-            if callable(value):
-                self._functions[self._drive(name)] = (name, value)
-            else:
-                self._constant[self._drive(name)] = finite_number(value, f"targets[{name!r}]", SimulationConfigError)
+        numbers: Any = None if callable(targets) else targets
+        if isinstance(targets, Mapping):
+            self._functions = {self._drive(name): (name, one) for name, one in targets.items() if callable(one)}
+            numbers = {name: one for name, one in targets.items() if not callable(one)}
+        self._constant = self.constant(numbers)
 
     def _drive(self, name: str) -> int:
         """Return the number of the drive with this name; raise `SimulationConfigError` if there is none."""

@@ -14,7 +14,7 @@ from contactlab.certificate import CONDITIONS
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.spatial.errors import close_names
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
-from contactlab.stepping.record_schema import Rows
+from contactlab.stepping.record_schema import Rows, StepTable
 from contactlab.world.errors import SimulationConfigError
 from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES
 
@@ -61,7 +61,7 @@ class ContactContext:
 
 
 @dataclass(frozen=True, eq=False)
-class ContactTable:
+class ContactTable(StepTable):
     """Columns of contacts, one row each.
 
     Row order: step, then pair of shapes and feature, then body, half-space, support point, then external contacts by
@@ -139,10 +139,8 @@ class ContactTable:
     @classmethod
     def from_rows(cls, rows: Rows, scope: ContactContext) -> ContactTable:
         """Return the table with the contact columns of a record's arrays."""
-        return cls(**{name: rows[f"contact_{name}"] for name in _columns()}, scope=scope)
-
-    def __len__(self) -> int:
-        return self.step.size
+        names = [field.name for field in fields(cls) if field.name != "scope"]
+        return cls(**{name: rows[f"contact_{name}"] for name in names}, scope=scope)
 
     def __repr__(self) -> str:
         shares = [
@@ -153,18 +151,15 @@ class ContactTable:
 
     def impulse_on(self, body: int) -> FloatArray:
         """Return the impulses (n, 3) on a body given by number, world axes [N s]; 0 in contacts of other bodies."""
-        sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
-        impulse: FloatArray = sign[:, None] * self.impulse
-        return impulse
+        return self._sign_on(body) * self.impulse
 
     def moment_on(self, body: int) -> FloatArray:
         """Return the impulses (n, 3) of torsional and rolling friction on a body, world axes [N m s]."""
-        sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
-        return np.asarray(sign[:, None] * self.moment)
+        return self._sign_on(body) * self.moment
 
-    def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
-        """Return the table of the selected rows."""
-        return ContactTable(**{name: getattr(self, name)[selection] for name in _columns()}, scope=self.scope)
+    def _sign_on(self, body: int) -> FloatArray:
+        """Return (n, 1) 1 for contacts whose B is the body, -1 for its contacts as A, 0 for others."""
+        return np.asarray((self.body_b == body).astype(np.float64) - (self.body_a == body))[:, None]
 
     @property
     def names_a(self) -> NDArray[np.str_]:
@@ -198,24 +193,14 @@ class ContactTable:
             ground = a if a in grounds else b
             detail = f"neither {a!r} nor {b!r} is a body, and only bodies are touched: between({ground!r}) has all that"
             raise SimulationConfigError("b", f"{detail} touch {ground!r}")
-        if b is None and a not in bodies:
-            own = self.body_a == -1 if a == "world" else self.half_space == grounds.index(a)
-        elif b is None:
-            own = (self.body_a == bodies.index(a)) | (self.body_b == bodies.index(a))
-        elif a in bodies and b in bodies:
-            i, j = bodies.index(a), bodies.index(b)
-            own = ((self.body_a == i) & (self.body_b == j)) | ((self.body_a == j) & (self.body_b == i))
-        else:
-            body, ground = (a, b) if a in bodies else (b, a)
-            own = (self.body_a == -1) & (self.body_b == bodies.index(body))
-            if ground != "world":
-                own &= self.half_space == grounds.index(ground)
+
+        def touched(name: str) -> NDArray[np.bool_]:
+            if name in bodies:
+                return np.asarray((self.body_a == bodies.index(name)) | (self.body_b == bodies.index(name)))
+            return np.asarray(self.body_a == -1 if name == "world" else self.half_space == grounds.index(name))
+
+        own = touched(a) if b is None else touched(a) & touched(b) & (a != b)
         return ContactPair(a, b, self.rows(own))
-
-
-@functools.cache
-def _columns() -> tuple[str, ...]:
-    return tuple(field.name for field in fields(ContactTable) if field.name != "scope")
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +277,7 @@ class ContactPair:
 
 
 @dataclass(frozen=True, eq=False)
-class CertificateTable:
+class CertificateTable(StepTable):
     """The certificate of each island of each step; rows in order of step and island.
 
     Attributes
@@ -353,17 +338,8 @@ class CertificateTable:
             distance=distance,
         )
 
-    def __len__(self) -> int:
-        return self.step.size
-
     def __repr__(self) -> str:
         return f"CertificateTable({len(self)} islands, worst scaled residual {self.scaled.max(initial=0.0):.1e})"
-
-    def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> CertificateTable:
-        """Return the table of the selected rows."""
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        distance = columns.pop("distance")
-        return CertificateTable(**{name: column[selection] for name, column in columns.items()}, distance=distance)
 
     @functools.cached_property
     def selection(self) -> FloatArray:

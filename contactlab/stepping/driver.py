@@ -168,7 +168,7 @@ class Driver(StepBuffers):
 
     def view(self) -> IslandView:
         """Return a view of the island in progress."""
-        return IslandView(self._prepared, self.work, self.island, self.control, self.joints, self.h)
+        return IslandView(self)
 
     def compile(self) -> None:
         """Compile every kernel that a run of this world can need, rare ones included, or load it from disk."""
@@ -301,27 +301,19 @@ class Driver(StepBuffers):
 
         If h would be too small, or time is up, uncertified forces are accepted if they are allowed.
         """
-        h = self._stepper.shrink_factor * self.h
+        h, control = self._stepper.shrink_factor * self.h, self.control
         if h < self._stepper.smallest_h or not self._has_time():
-            return self._accept_uncertified()
+            accepts = self._stepper.accepts_uncertified and control.failure == layout.FAILURE_LCP
+            if not accepts or control.allow_uncertified:
+                return False
+            control.failure, control.allow_uncertified = layout.FAILURE_NONE, 1
+            return True
         self.parameters.h = h
-        self.control.failure = layout.FAILURE_NONE
-        self.control.stage = layout.BEGIN
+        control.failure, control.stage = layout.FAILURE_NONE, layout.BEGIN
         self.last_result = None
         # tau and contacts stay valid, because they depend on the start of this step. Targets and motions depend on its
         # end.
         self._asked.call_at_end(self.work, self.joints, self.time, self.h)
-        return True
-
-    def _accept_uncertified(self) -> bool:
-        """Allow the step to accept uncertified forces; return False if it must not, or could do so before."""
-        if (
-            not self._stepper.accepts_uncertified
-            or self.control.failure != layout.FAILURE_LCP
-            or self.control.allow_uncertified
-        ):
-            return False
-        self.control.failure, self.control.allow_uncertified = layout.FAILURE_NONE, True
         return True
 
 

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +27,7 @@ Contacts = Callable[[float, FloatArray, FloatArray], Iterable["ExternalContact"]
 #: The same as rows of `layout`, CONTACT_INTS and CONTACT_FLOATS, in ascending order of id.
 Supply = Callable[[float, FloatArray, FloatArray], tuple[NDArray[np.int64], FloatArray]]
 
-#: Ids of external contacts begin here.
 EXTERNAL_ID = layout.EXTERNAL_ID
-
 LARGEST_ID = EXTERNAL_ID - 1
 
 
@@ -94,14 +92,15 @@ class ExternalContact:
         if isinstance(own.restitution, PowerLaw):
             detail = f"must have a number for its restitution, that of its speed, got {own.restitution}"
             raise SimulationConfigError("material", detail)
-        set_field = object.__setattr__
-        set_field(self, "body_a", body_a)
-        set_field(self, "body_b", body_b)
-        set_field(self, "point", read_only(finite_array(point, "point", (3,), SimulationConfigError)))
-        set_field(self, "normal", read_only(direction))
-        set_field(self, "gap", finite_number(gap, "gap", SimulationConfigError))
-        set_field(self, "material", own)
-        set_field(self, "id", None if id is None else _checked_id(id))
+        self.__dict__.update(
+            body_a=body_a,
+            body_b=body_b,
+            point=read_only(finite_array(point, "point", (3,), SimulationConfigError)),
+            normal=read_only(direction),
+            gap=finite_number(gap, "gap", SimulationConfigError),
+            material=own,
+            id=None if id is None else _checked_id(id),
+        )
 
 
 def _checked_id(value: int) -> int:
@@ -154,9 +153,8 @@ def contact_supplier(world: World, contacts: Contacts) -> Supply | None:
             ints[row, layout.CONTACT_ID] = EXTERNAL_ID + number
             floats[row, layout.POINT : layout.POINT + 3] = contact.point
             floats[row, layout.NORMAL : layout.NORMAL + 3] = 0.0 - contact.normal if turned else contact.normal
-            floats[row, [layout.GAP, layout.MU]] = contact.gap, contact.material.mu
-            assert isinstance(contact.material.restitution, float)  # a law was refused
-            floats[row, layout.RESTITUTION] = contact.material.restitution
+            law: Any = contact.gap, contact.material.mu, contact.material.restitution
+            floats[row, [layout.GAP, layout.MU, layout.RESTITUTION]] = law
         return ints, floats
 
     return supply

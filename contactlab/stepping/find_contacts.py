@@ -13,6 +13,7 @@ from contactlab.spatial.errors import MultibodyError
 from contactlab.stepping.contact_table import OPEN, ContactContext, ContactTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.record_schema import TABLES
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
@@ -37,17 +38,6 @@ _FLOATS: dict[str, int | slice] = {
     "gap": layout.GAP,
     "mu": layout.MU,
     "restitution": layout.RESTITUTION,
-}
-# Columns that a step would have computed, and their further axes.
-_UNSOLVED: dict[str, tuple[int, ...]] = {
-    "impulse": (3,),
-    "impulse_normal": (),
-    "impulse_tangential": (2,),
-    "slip": (),
-    "projection_multiplier": (),
-    "projection_multiplier_tangential": (2,),
-    "gap_correction": (),
-    "moment": (3,),
 }
 
 
@@ -121,9 +111,11 @@ def _table(world: World, driver: Driver, within: float) -> ContactTable:
     work, count = driver.work, int(driver.control.n_contacts)
     near = np.flatnonzero(work.contact_float[:count, layout.GAP] <= within)
     ints, floats = work.contact_int[near], work.contact_float[near]
-    columns: dict[str, Any] = {name: np.array(ints[:, at]) for name, at in _INTS.items()}
+    columns: dict[str, Any] = {
+        name: np.full((near.size, *tail), np.nan) for name, (_, *tail) in TABLES["contact"].items()
+    }
+    columns |= {name: np.array(ints[:, at]) for name, at in _INTS.items()}
     columns |= {name: np.array(floats[:, at]) for name, at in _FLOATS.items()}
-    columns |= {name: np.full((near.size, *tail), np.nan) for name, tail in _UNSOLVED.items()}
     columns["step"], columns["mode"] = np.zeros(near.size, dtype=np.int64), np.full(near.size, OPEN)
     columns["island"] = work.island_of[world.body_trees[columns["body_b"]]]
     return ContactTable(**columns, scope=ContactContext.of(world, np.array([np.nan])))

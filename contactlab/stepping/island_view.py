@@ -14,12 +14,12 @@ from contactlab.formulation.discretized import ConeProblem, cone_problem, form_d
 from contactlab.formulation.friction_backend import LawCheck, check_law
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import JointRows
 from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
-    from contactlab.stepping.prepared import Prepared
-    from contactlab.stepping.time_stepping import TimeStepping
+    from contactlab.stepping.step_buffers import StepBuffers
+
+    pass
 
 
 class IslandAnswer(NamedTuple):
@@ -44,35 +44,23 @@ class ViewedContact(NamedTuple):
 class IslandView:
     """View of a driver's buffers, valid until the loop is entered again."""
 
-    prepared: Prepared  # of the run
-    # The buffers.
-    work: layout.StepWork
-    island: layout.IslandWork
-    control: layout.StepControl
-    joints: JointRows | None
-    h: float  # step in progress [s]
-
-    @property
-    def progress(self) -> layout.IslandProgress:
-        """Sizes of the island, and the state of its solution."""
-        progress: layout.IslandProgress = self.island.progress[0]
-        return progress
+    memory: StepBuffers  # of the run
 
     @property
     def number(self) -> int:
         """Number of the island in the step."""
-        return int(self.control.island)
+        return int(self.memory.control.island)
 
     def trees(self) -> NDArray[np.int64]:
         """Return the numbers of its trees."""
-        start, i = self.work.tree_start, self.number
-        return np.array(self.work.island_trees[int(start[i]) : int(start[i + 1])])
+        start, i = self.memory.work.tree_start, self.number
+        return np.array(self.memory.work.island_trees[int(start[i]) : int(start[i + 1])])
 
     def contacts(self) -> Iterator[ViewedContact]:
         """Yield its contacts in the order of its rows."""
-        start, i = self.work.contact_start, self.number
-        for index in self.work.island_contacts[int(start[i]) : int(start[i + 1])]:
-            ints, floats = self.work.contact_int[index], self.work.contact_float[index]
+        start, i = self.memory.work.contact_start, self.number
+        for index in self.memory.work.island_contacts[int(start[i]) : int(start[i + 1])]:
+            ints, floats = self.memory.work.contact_int[index], self.memory.work.contact_float[index]
             yield ViewedContact(
                 body_a=int(ints[layout.BODY_A]),
                 body_b=int(ints[layout.BODY_B]),
@@ -84,31 +72,37 @@ class IslandView:
 
     def joint_errors(self) -> dict[int, float]:
         """Return the errors [rad or m] of its joint rows by number."""
-        if self.joints is None:
+        if self.memory.joints is None:
             return {}
-        start, i = self.joints.row_start, self.number
-        numbers = self.joints.island_rows[int(start[i]) : int(start[i + 1])]
-        return {int(number): float(self.joints.error[number]) for number in numbers}
+        start, i = self.memory.joints.row_start, self.number
+        numbers = self.memory.joints.island_rows[int(start[i]) : int(start[i + 1])]
+        return {int(number): float(self.memory.joints.error[number]) for number in numbers}
 
     def contradictions(self) -> list[int]:
         """Return the numbers of the joint rows whose equations have about the largest residual."""
-        if self.joints is None or self.progress.ng == 0:
+        if self.memory.joints is None or self.memory.progress.ng == 0:
             return []
-        nv, nb = int(self.progress.nv), int(self.progress.ng)
-        first = int(self.progress.nc) + int(self.progress.nr) + int(self.progress.nl)
-        G = self.island.J[first * nv : (first + nb) * nv].reshape(nb, nv)
-        rates = np.abs(G @ self.island.v_plus[:nv] + self.island.k[first : first + nb])
-        start = int(self.joints.row_start[self.number]) + int(self.progress.nl)
-        numbers = self.joints.island_rows[start : start + nb]
+        nv, nb = int(self.memory.progress.nv), int(self.memory.progress.ng)
+        first = int(self.memory.progress.nc) + int(self.memory.progress.nr) + int(self.memory.progress.nl)
+        G = self.memory.island.J[first * nv : (first + nb) * nv].reshape(nb, nv)
+        rates = np.abs(G @ self.memory.island.v_plus[:nv] + self.memory.island.k[first : first + nb])
+        start = int(self.memory.joints.row_start[self.number]) + int(self.memory.progress.nl)
+        numbers = self.memory.joints.island_rows[start : start + nb]
         return [int(number) for number in numbers[rates > 0.1 * rates.max()]]
 
     def problem(self) -> ConstraintVelProblemData:
         """Return its problem data, as copies."""
-        progress, island = self.progress, self.island
+        progress, island = self.memory.progress, self.memory.island
         nc, nv, nl, nb, nbox = (int(n) for n in (progress.nc, progress.nv, progress.nl, progress.ng, progress.nbox))
         nr, ncone = int(progress.nr), int(progress.ncone)
         m = nc + nr + nl + nb + nbox
-        lo, hi = (np.zeros(0), np.zeros(0)) if self.joints is None else (self.joints.lo, self.joints.hi)
+        lo, hi, equations = np.zeros(0), np.zeros(0), {}
+        if self.memory.joints is not None:
+            lo, hi = self.memory.joints.lo, self.memory.joints.hi
+            equations = {
+                "scaleG": self.memory.joints.G_scale[:nb].copy(),
+                "errorG": self.memory.joints.G_error[:nb].copy(),
+            }
         blocks = VelocityBlocks(
             nv=nv,
             nc=nc,
@@ -128,106 +122,88 @@ class IslandView:
             nbox=nbox,
             lo=lo[:nbox].copy(),
             hi=hi[:nbox].copy(),
-            tree_starts=self._tree_starts(nv),
-            **({} if self.joints is None else known_equations(self.joints, nb)),
+            # The first velocity of each tree, and nv.
+            tree_starts=np.append(self.memory.work.tree_offset[self.trees()], nv),
+            **equations,
         )
-        law = self.prepared.stepper.friction
+        law = self.memory.prepared.stepper.friction
         return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia(), friction=law)
 
     def warm_start(self) -> FloatArray | None:
         """Return the initial value of its solver, as a copy; None for a cold start."""
-        return self.island.z0[: int(self.progress.n)].copy() if self.progress.has_z0 else None
+        return self.memory.island.z0[: int(self.memory.progress.n)].copy() if self.memory.progress.has_z0 else None
 
     def solve(self) -> IslandAnswer:
         """Solve the island by the stepper's LCP solver, friction solver or backend, from the warm start."""
-        stepper, n = self.prepared.stepper, int(self.progress.n)
-        if stepper.asks_backend and int(self.progress.nc):
-            return self._by_backend(stepper)
-        M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
+        stepper, n = self.memory.prepared.stepper, int(self.memory.progress.n)
+        if stepper.asks_backend and int(self.memory.progress.nc):
+            solver: Any = stepper.solver
+            formed = form_discretized_lcp(self.problem(), self.memory.h)
+            found = solver.solve_contacts(formed, z0=self.warm_start()).result
+            return IslandAnswer(found, check_law(formed, np.array(found.z), stepper.law))
+        M, q = self.memory.island.M[: n * n].reshape(n, n), self.memory.island.q[:n]
         if stepper.friction == "cone":
             cones, z0 = self._cones(), self.warm_start()
             start = None if z0 is None else cones.from_lcp(z0)
             return IslandAnswer(lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance))
-        nbox = int(self.progress.nbox)
-        lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
-        first_cone = int(self.progress.nc) + 2 * int(self.progress.nr)
-        problem = stated_lcp(M, q, lo, hi, first_cone, int(self.progress.ncone))
+        nbox = int(self.memory.progress.nbox)
+        lo, hi = (
+            (q[:0], q[:0])
+            if self.memory.joints is None
+            else (self.memory.joints.lo[:nbox], self.memory.joints.hi[:nbox])
+        )
+        first_cone = int(self.memory.progress.nc) + 2 * int(self.memory.progress.nr)
+        problem = stated_lcp(M, q, lo, hi, first_cone, int(self.memory.progress.ncone))
         result = lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
         return IslandAnswer(result)
 
-    def _by_backend(self, stepper: TimeStepping) -> IslandAnswer:
-        """Solve the island by a friction backend, and check the forces against the law that it states."""
-        solver: Any = stepper.solver
-        formed = form_discretized_lcp(self.problem(), self.h)
-        result = solver.solve_contacts(formed, z0=self.warm_start()).result
-        return IslandAnswer(result, check_law(formed, np.array(result.z), stepper.law))
-
     def write(self, answer: IslandAnswer) -> None:
-        """Write z, iterations and verdict of a solution into the buffers of the loop, where VERIFY checks them."""
-        result = answer.result
-        self.progress.pivots = result.iterations
-        if answer.law is not None:
-            assert isinstance(result, lcp.Result)
-            self._write_verdict(result, answer.law)
-        if isinstance(result, lcp.FrictionResult):
-            self.progress.answered = layout.ANSWERED if result.solved else layout.REFUSED
-            self.island.z[: int(self.progress.n)] = self._cones().to_lcp(result.r, result.u)
-            self._write_measures(result)
-        else:
-            self.island.z[: result.z.size] = result.z
+        """Write z, iterations and verdict of a solution into the buffers of the loop, where VERIFY checks them.
 
-    def _tree_starts(self, nv: int) -> NDArray[np.int64]:
-        """Return the first velocity of each tree, and nv."""
-        return np.append(self.work.tree_offset[self.trees()], nv)
-
-    def _write_verdict(self, result: lcp.Result, law: LawCheck) -> None:
-        """Write whether forces satisfy their backend's law, nearly do so, or do not, for VERIFY.
-
-        The residual of this law takes the place of the LCP's scaled residual.
+        Residuals of exact cones, or of a backend's law, take the places of the LCP's residuals.
         """
-        from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED
-
-        stepper, measures = self.prepared.stepper, self.island.residuals
-        answers = law.holds(stepper.law_tolerance)
-        nearly = law.residual <= layout.UNCERTIFIED_TOLERANCE and result.residual.finite
-        self.progress.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
-        measures[:] = 0.0
-        measures[NATURAL_MAP], measures[SCALED] = result.residual.natural_map, law.residual
-        measures[NATURAL_LIMIT] = result.residual.natural_map if answers else 0.0
-
-    def _write_measures(self, result: lcp.FrictionResult) -> None:
-        """Write FCLIB's residual and the scaled residual of exact cones in the places of the LCP's residuals."""
         from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING_DECIDED, SCALED
 
-        measures, residual = self.island.residuals, result.residual
-        measures[:] = 0.0
-        measures[NATURAL_MAP], measures[SCALED] = residual.fclib, residual.scaled
-        measures[NATURAL_LIMIT] = max(result.tolerance, residual.fclib_rounding)
-        measures[ROUNDING_DECIDED] = residual.rounding_decided(result.tolerance)
+        result, law = answer
+        progress, measures, numbers = self.memory.progress, self.memory.island.residuals, dict[int, float]()
+        progress.pivots = result.iterations
+        if isinstance(result, lcp.FrictionResult):
+            progress.answered = layout.ANSWERED if result.solved else layout.REFUSED
+            z, cones = self._cones().to_lcp(result.r, result.u), result.residual
+            numbers = {NATURAL_MAP: cones.fclib, SCALED: cones.scaled}
+            numbers[NATURAL_LIMIT] = max(result.tolerance, cones.fclib_rounding)
+            numbers[ROUNDING_DECIDED] = cones.rounding_decided(result.tolerance)
+        else:
+            z, residual = result.z, result.residual
+            if law is not None:
+                answers = law.holds(self.memory.prepared.stepper.law_tolerance)
+                nearly = law.residual <= layout.UNCERTIFIED_TOLERANCE and residual.finite
+                progress.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
+                numbers = {NATURAL_MAP: residual.natural_map, SCALED: law.residual}
+                numbers[NATURAL_LIMIT] = residual.natural_map if answers else 0.0
+        self.memory.island.z[: z.size] = z
+        if numbers:
+            measures[:] = 0.0
+            measures[list(numbers)] = list(numbers.values())
 
     def _cones(self) -> ConeProblem:
         """Return the LCP of the island, already formed, as a `ConeProblem` with circular friction cones."""
-        nc, n = int(self.progress.nc), int(self.progress.n)
-        island = self.island
+        nc, n = int(self.memory.progress.nc), int(self.memory.progress.n)
+        island = self.memory.island
         M, q = island.M[: n * n].reshape(n, n), island.q[:n]
         return cone_problem(M, q, island.r[:nc].copy(), island.mu[:nc])
 
     def _inertia(self) -> IslandInertia:
         """Return an operator that applies M^-1 of the island, from copies of the factors of its trees."""
-        starts, packed = self.prepared.world.tree_starts, self.prepared.arrays.packed
+        starts, packed = self.memory.prepared.world.tree_starts, self.memory.prepared.arrays.packed
         parts = []
         for tree in self.trees():
             n = int(starts[tree + 1] - starts[tree])
             block = int(packed.trees[tree, layout.TREE_BLOCK])
             # Copies: the operator outlives the buffers.
-            factor = self.work.L[block : block + n * n].reshape(n, n).copy()
+            factor = self.memory.work.L[block : block + n * n].reshape(n, n).copy()
             parts.append((packed.branch[starts[tree] : starts[tree + 1]], factor))
         return IslandInertia(tuple(parts))
-
-
-def known_equations(joints: JointRows, nb: int) -> dict[str, FloatArray]:
-    """Return the accuracy of the nb rows G of an island, as copies."""
-    return {"scaleG": joints.G_scale[:nb].copy(), "errorG": joints.G_error[:nb].copy()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.record_schema import Rows
+from contactlab.stepping.record_schema import Rows, StepTable
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -19,7 +19,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class JointTable:
+class JointTable(StepTable):
     """Columns of joint rows, in order of step, island, number.
 
     Attributes
@@ -60,16 +60,9 @@ class JointTable:
     def __repr__(self) -> str:
         return f"JointTable({len(self)} rows of joints)"
 
-    def __len__(self) -> int:
-        return self.step.size
-
     def of(self, row: int) -> JointTable:
         """Return the table of one row, given by number."""
         return self.rows(self.row == row)
-
-    def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> JointTable:
-        """Return the table of the selected rows."""
-        return JointTable(**{field.name: getattr(self, field.name)[selection] for field in fields(self)})
 
 
 def by_number(rows: IntArray, z: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,15 +29,7 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-_BY_CONTACT = (
-    "contact_int",
-    "contact_float",
-    "contact_z",
-    "previous_id",
-    "previous_z",
-    "contact_moment",
-    "island_contacts",
-)
+_BY_CONTACT = [name for name, (_, *axes) in StepWork.arrays.items() if "contacts" in axes]
 
 
 class OutOfMemoryError(MemoryError):
@@ -60,38 +52,37 @@ FIRST_ISLAND_NV = 6
 def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parameters]:
     """Return new records of a run's control and parameters, filled from the stepper's options."""
     control, parameters = new_record(StepControl), new_record(Parameters)
-    cone = stepper.friction == "cone"
-    _, parameters.solver = stepper.kernel_options
-    parameters.edges = edges
-    parameters.warm_start = stepper.warm_start
-    parameters.exact_cone = cone
-    parameters.backend = stepper.asks_backend
-    # Forces near the previous ones are proposed only for pyramids. A solver named with exact cones, or a friction
-    # backend, solves every island.
-    parameters.use_strategies = stepper.solver is None or not (cone or parameters.backend)
-    parameters.require_equal_compliance = stepper.solver is None
-    parameters.enabled_strategies = strategy_mask(stepper.strategies)
-    parameters.adaptive = stepper.adaptive
-    parameters.reduce = stepper.reduce_contacts
-    parameters.projection = stepper.projection
-    parameters.sleep = stepper.sleep is not None
-    parameters.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
-    parameters.accurate = moves_accurately(stepper)
-    parameters.h_max = stepper.h
-    for name in ("growth_factor", "erp", "cfm", "tolerance"):
-        setattr(parameters, name, getattr(stepper, name))
-    write_thresholds(parameters, stepper)
-    parameters.allowance = -1.0 if stepper.penetration_allowance is None else stepper.penetration_allowance
-    parameters.fastest = -1.0 if stepper.max_depenetration_velocity is None else stepper.max_depenetration_velocity
-    if stepper.sleep is not None:
-        parameters.sleep_speed, parameters.sleep_time = stepper.sleep.speed, stepper.sleep.time
+    cone, sleep, any_solver = stepper.friction == "cone", stepper.sleep, stepper.solver is None
+    same = ("growth_factor", "erp", "cfm", "tolerance", "warm_start", "adaptive", "projection")
+    values = {
+        **{name: getattr(stepper, name) for name in same},
+        "solver": stepper.kernel_options[1],
+        "edges": edges,
+        "exact_cone": cone,
+        "backend": stepper.asks_backend,
+        # Forces near the previous ones are proposed only for pyramids. A solver named with exact cones, or a friction
+        # backend, solves every island.
+        "use_strategies": any_solver or not (cone or stepper.asks_backend),
+        "require_equal_compliance": any_solver,
+        "enabled_strategies": strategy_mask(stepper.strategies),
+        "reduce": stepper.reduce_contacts,
+        "sleep": sleep is not None,
+        "gyroscopic": layout.GYROSCOPIC_CODES[stepper.gyroscopic],
+        "accurate": moves_accurately(stepper),
+        "h_max": stepper.h,
+        "allowance": -1.0 if stepper.penetration_allowance is None else stepper.penetration_allowance,
+        "fastest": -1.0 if stepper.max_depenetration_velocity is None else stepper.max_depenetration_velocity,
+        "sleep_speed": 0.0 if sleep is None else sleep.speed,
+        "sleep_time": 0.0 if sleep is None else sleep.time,
+    }
+    write_numbers(parameters, values | stepper.thresholds._asdict())
     return control, parameters
 
 
-def write_thresholds(parameters: Parameters, stepper: TimeStepping) -> None:
-    """Write the margins and impact speeds of a stepper made for a world (`TimeStepping.in_world`)."""
-    for name, value in stepper.thresholds._asdict().items():
-        setattr(parameters, name, value)
+def write_numbers(record: Any, values: Mapping[str, float]) -> None:
+    """Write values of a record by name."""
+    for name, value in values.items():
+        record[name] = value
 
 
 def new_work(world: World, contacts: int, edges: int) -> StepWork:
@@ -100,56 +91,19 @@ def new_work(world: World, contacts: int, edges: int) -> StepWork:
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
     W = workspace(world.model)
     S, _, origins, *_ = head_views(W, world.model)
-    return StepWork(
-        q=np.zeros(nq),
-        v=np.zeros(nv),
-        tau=np.zeros(nv),
-        tau_table=np.zeros((0, nv)),
-        W_predicted=workspace(world.model),
-        W=W,
-        S=S,
-        origins=origins,
-        bias=np.zeros(nv),
-        momentum=np.zeros(nv),
-        L=np.zeros(int(packed.trees[-1, layout.TREE_BLOCK])),
-        centers=np.zeros(packed.points.shape),
-        Mv=np.zeros(nv),
-        v_free=np.zeros(nv),
-        v_plus=np.zeros(nv),
-        v_seen=np.zeros((layout.LOOKS, nv)),
-        dv_deps=np.zeros(nv),
-        motion_pose=np.zeros((len(world.motions), 12)),
-        motion_twist=np.zeros((len(world.motions), 6)),
-        motion_next=np.zeros((len(world.motions), 12)),
-        belt_twist=np.zeros((len(world.motions), 6)),
-        projection_displacement=np.zeros(nv),
-        q_plus=np.zeros(nq),
-        energy=np.zeros(2),
-        contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),
-        contact_float=np.zeros((contacts, layout.CONTACT_FLOATS)),
-        contact_z=np.zeros((contacts, width)),
-        contact_moment=np.zeros((contacts, 3)),
-        listed=np.zeros(0, dtype=np.int64),
-        external_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
-        external_float=np.zeros((0, layout.CONTACT_FLOATS)),
-        previous_id=np.zeros(contacts, dtype=np.int64),
-        previous_z=np.zeros((contacts, width)),
-        union_find_parent=np.zeros(trees, dtype=np.int64),
-        island_of=np.zeros(trees, dtype=np.int64),
-        tree_offset=np.zeros(trees, dtype=np.int64),
-        tree_start=np.zeros(trees + 1, dtype=np.int64),
-        island_trees=np.zeros(trees, dtype=np.int64),
-        asleep=np.zeros(trees, dtype=np.int64),
-        rest=np.zeros(trees),
-        previous_tau=np.zeros(nv),
-        products=np.zeros(nv),
-        parts=np.zeros(trees, dtype=np.int64),
-        free=np.zeros(free_size(packed)),
-        island_nv=np.zeros(trees, dtype=np.int64),
-        contact_start=np.zeros(trees + 1, dtype=np.int64),
-        island_contacts=np.zeros(contacts, dtype=np.int64),
-        scratch=np.zeros(layout.SCRATCH),
-    )
+    lengths = {
+        "nq": nq,
+        "nv": nv,
+        "nt": trees,
+        "nt + 1": trees + 1,
+        "nk": len(world.motions),
+        "np": packed.points.shape[0],
+        "L": int(packed.trees[-1, layout.TREE_BLOCK]),
+        "free": free_size(packed),
+        "contacts": contacts,
+        "w": width,
+    }
+    return StepWork(workspace(world.model), W, S, origins, **StepWork.zeros(lengths, first="q"))
 
 
 def allocate_buffers(
@@ -211,47 +165,28 @@ def new_island(
     n = max(variables, contacts * lcp_variables_per_contact(edges, moments))
     dense = min(n, layout.MAX_UNKNOWNS) if selects else n
     cones = contacts * (layout.CONES if moments else 1)
-    floats: dict[str, int | tuple[int, int]] = {
-        "mu": cones,
-        "J": m * nv,
-        "Y": m * nv,
-        "contact_jacobian_work": 10 * nv,
-        "edge_directions": (edges // 2, 2),
-        "k": m,
-        "gamma": m,
-        "gammaE": cones,
-        "Mv": nv,
-        "v_free": nv,
-        "M": dense * dense,
-        "q": n,
-        "z0": n,
-        "z": n,
-        "w": n,
-        "f": m,
-        "v_plus": nv,
-        "dv_deps": nv,
-        "residuals": layout.MEASURES,
-        "certificate": layout.CERTIFICATE,
-        "certificate_work": nv + 1,
-        "best_z": n,
+    lengths = {
+        "ncone": cones,
+        "m": m,
+        "n": n,
+        "nv": nv,
+        "nv + 1": nv + 1,
+        "10 nv": 10 * nv,
+        "m nv": m * nv,
+        "dense dense": dense * dense,
+        "r": edges // 2,
+        "spans": SPAN_INTS,
+        "trees + 1": trees + 1,
         "state": STATE,
-        "strategy_float_work": int(workspace_float_size(contacts, cones, m - contacts, m, nv)),
-        "float_work": int(lemke_float_size(dense)),
-    }
-    ints: dict[str, int | tuple[int, int]] = {
-        "r": cones,
-        "cone_contacts": cones,
-        "column_ranges": (m, SPAN_INTS),
-        "tree_starts": trees + 1,
-        "strategy_int_work": int(state_int_size(cones, m, trees)),
-        "int_work": int(lemke_int_size(dense)),
+        "strategy floats": int(workspace_float_size(contacts, cones, m - contacts, m, nv)),
+        "strategy ints": int(state_int_size(cones, m, trees)),
+        "lemke floats": int(lemke_float_size(dense)),
+        "lemke ints": int(lemke_int_size(dense)),
         "info": INFO_SIZE,
     }
-    # Check first: the system may promise more memory than it has.
-    sizes = (*floats.values(), *ints.values())
-    check_memory(8 * sum(size if isinstance(size, int) else math.prod(size) for size in sizes))
-    arrays: dict[str, Any] = {name: np.zeros(size) for name, size in floats.items()}
-    arrays |= {name: np.zeros(size, dtype=np.int64) for name, size in ints.items()}
+    # Zeros take no memory before they are used: the system may promise more than it has.
+    arrays = IslandWork.zeros(lengths, first="r")
+    check_memory(sum(array.nbytes for array in arrays.values()))
     return IslandWork(progress=as_array(new_record(IslandProgress)), options=options, **arrays)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +18,7 @@ from contactlab.constraints.kernels.kkt_codes import SCRATCH
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
 from contactlab.contact.material import law_numbers
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
-from contactlab.multibody.packing import motions, structure, world_mass
+from contactlab.multibody.packing import motions, pack, structure, world_mass
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import (
     BODY_INTS,
@@ -25,7 +26,6 @@ from contactlab.stepping.kernels.layout import (
     FREE_EULER,
     FREE_INT,
     FREE_INT_END,
-    FREE_INTS,
     FREE_KICKED,
     MAX_SHAPES,
     Collision,
@@ -33,6 +33,7 @@ from contactlab.stepping.kernels.layout import (
     JointRows,
     MomentFriction,
     PackedWorld,
+    Record,
     Spring,
 )
 from contactlab.world.collision_filter import body_trees, build_collision_filter, first_dofs, may_touch_half_space
@@ -60,26 +61,24 @@ __all__ = [
     "new_joints",
     "new_record",
     "pack_collision",
-    "pack_joints",
     "pack_moments",
     "pack_world",
     "touching_materials",
 ]
 
-R = TypeVar("R")
-
-_SCALARS = {"int": np.int64, "float": np.float64}
+R = TypeVar("R", bound=Record)
 
 
 @functools.cache
-def _record_type(fields: tuple[tuple[str, str], ...]) -> np.dtype[np.void]:
-    """Return the data type of fields and their scalars, cached: kernels are dispatched by the object."""
-    return np.dtype((np.record, [(name, _SCALARS[scalar]) for name, scalar in fields]))
+def _joint_row_type() -> np.dtype[np.void]:
+    """Return the data type of the numbers of joint rows, cached: kernels are dispatched by the object."""
+    numbers = {one.name: str(one.type) for one in fields(JointRow) if one.type in ("int", "float")}
+    return np.dtype((np.record, list({"kind": "int", "rank": "int", **numbers}.items())))
 
 
 def new_record(kind: type[R]) -> R:
-    """Return a record with the fields annotated in a class, all zero."""
-    record: R = np.zeros(1, dtype=_record_type(tuple(kind.__annotations__.items())))[0]
+    """Return a record of a kind, all zero."""
+    record: R = np.zeros(1, dtype=kind.dtype)[0]
     return record
 
 
@@ -89,10 +88,9 @@ def as_array(record: Any) -> NDArray[Any]:
     return array
 
 
-def records_of(scalars: Mapping[str, str], values: Sequence[object]) -> NDArray[Any]:
-    """Return records (n,) of "int" and "float" fields from attributes of these names; 0 if one is missing."""
-    rows = [tuple(getattr(value, name, 0) for name in scalars) for value in values]
-    return np.array(rows, dtype=_record_type(tuple(scalars.items())))
+def records_of(dtype: np.dtype[np.void], values: Iterable[object]) -> NDArray[Any]:
+    """Return records (n,) from attributes of their fields' names; 0 if one is missing."""
+    return np.array([tuple(getattr(value, name, 0) for name in dtype.names or ()) for value in values], dtype=dtype)
 
 
 def _motion_rows(world: World) -> IntArray:
@@ -243,26 +241,8 @@ def pack_collision(world: World) -> Collision | None:
         excluded=touching.excluded,
         material=material,
         pair_mu=friction,
-        **_allocate_workspaces(n, 0, 0),
+        **Collision.zeros({"n": n, "pairs": 0, "contacts": 0}, first="poses"),
     )
-
-
-def _allocate_workspaces(n: int, pairs: int, contacts: int) -> dict[str, NDArray[Any]]:
-    """Allocate workspaces of n shapes, for ``pairs`` pairs and ``contacts`` contacts of one pair."""
-    return {
-        "poses": np.zeros((n, 12)),
-        "boxes": np.zeros((n, 6)),
-        "predicted": np.zeros((n, 12)),
-        "deviation": np.zeros(n),
-        "reach": np.zeros(n),
-        "order": np.arange(n, dtype=np.int64),
-        "keys": np.zeros(n),
-        "pairs": np.zeros(pairs, dtype=np.int64),
-        "work": np.zeros(0),
-        "ints": np.zeros(0, dtype=np.int64),
-        "points": np.zeros((contacts, 7)),
-        "features": np.zeros(contacts, dtype=np.int64),
-    }
 
 
 def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Collision:
@@ -270,14 +250,16 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
     from contactlab.contact.shapes.shape import workspace
 
     n = packed.kind.size
-    pairs, contacts = max(pairs, PAIRS_PER_SHAPE * n), max(contacts, CONTACTS_OF_A_PAIR)
+    lengths = {"n": n, "pairs": max(pairs, PAIRS_PER_SHAPE * n), "contacts": max(contacts, CONTACTS_OF_A_PAIR)}
     work, ints = workspace()
-    return packed._replace(**{**_allocate_workspaces(n, pairs, contacts), "work": work, "ints": ints})
+    workspaces = Collision.zeros(lengths, first="poses") | {"order": np.arange(n), "work": work, "ints": ints}
+    return packed._replace(**workspaces)
 
 
 def with_collision_workspace(held: Collision, packed: Collision) -> Collision:
     """Return packed shapes with the workspaces of ``held``, which has the same number of shapes."""
-    return packed._replace(**{name: getattr(held, name) for name in _allocate_workspaces(0, 0, 0)})
+    first = Collision._fields.index("poses")
+    return Collision(*packed[:first], *held[first:])
 
 
 def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
@@ -285,15 +267,6 @@ def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
     room = held.pairs.size
     pairs = max(pairs, room * 3 // 2) if pairs > room else room
     return new_collision(held, pairs, max(contacts, held.features.size))
-
-
-# Arrays that are constant in a run.
-OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loop_ints", "loop_floats")
-
-
-def pack_joints(world: World) -> JointRows | None:
-    """Pack the actions on the joints of a checked world; return None if there are none."""
-    return None if world.joint_actions.is_empty else all_joints(world)
 
 
 def all_joints(world: World) -> JointRows:
@@ -307,63 +280,36 @@ def all_joints(world: World) -> JointRows:
     for i, drive in actions.springs.items():
         dof, place = world.place_of(drive.joint, drive.coordinate)
         springs.append(SimpleNamespace(dof=dof, place=place, drive=i))
-    numbers = {one.name: str(one.type) for one in fields(JointRow) if one.type in ("int", "float")}
     packed = world.loops.packed
-    # Workspaces, allocated by `new_joints` and `grow_joints`.
-    empty: dict[str, Any] = dict.fromkeys(
-        ("error", "J", "Y", "k", "gamma", "f", "posed", "v0", "P", "G_scale", "G_error", "work", "lo", "hi"),
-        np.zeros(0),
-    )
-    empty |= dict.fromkeys(
-        ("active", "missed", "row_start", "island_rows", "was_active", "locked"), np.zeros(0, dtype=np.int64)
-    )
-    empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
+    lengths = {"nd": len(actions.drives), "nloop": packed.n, "nv": nv}
     return JointRows(
         damping=damping,
-        rows=records_of({"kind": "int", "rank": "int", **numbers}, rows),
+        rows=records_of(_joint_row_type(), rows),
         row_trees=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         trees=np.array([tree for row in rows for tree in row.trees], dtype=np.int64),
-        drives=records_of(Drive.__annotations__, actions.drives),
-        springs=records_of(Spring.__annotations__, springs),
+        drives=records_of(Drive.dtype, actions.drives),
+        springs=records_of(Spring.dtype, springs),
         loop_ints=packed.model_ints,
         loop_floats=packed.model_floats,
         target=np.array([drive.target for drive in actions.drives], dtype=np.float64),
-        target_table=np.zeros((0, len(actions.drives))),
-        loop_G=np.zeros((packed.n, nv)),
-        loop_error=np.zeros(packed.n),
-        loop_rate=np.zeros(packed.n),
-        loop_scale=np.zeros(packed.n),
-        loop_work=np.zeros(SCRATCH),
-        empty_floats=np.zeros(0),
-        **empty,
+        # Workspaces, allocated by `new_joints` and `grow_joints`.
+        **JointRows.zeros(defaultdict(int, lengths), first="target_table"),
     )
 
 
 def new_joints(packed: JointRows, trees: int) -> JointRows:
     """Return packed rows with new workspaces; the arrays of islands are empty."""
-    n = packed.rows.size
-    return packed._replace(
-        target=packed.target.copy(),
-        loop_G=packed.loop_G.copy(),
-        loop_error=packed.loop_error.copy(),
-        loop_rate=packed.loop_rate.copy(),
-        loop_scale=packed.loop_scale.copy(),
-        loop_work=packed.loop_work.copy(),
-        active=np.zeros(n, dtype=np.int64),
-        missed=np.zeros(n, dtype=np.int64),
-        error=np.zeros(n),
-        row_start=np.zeros(trees + 1, dtype=np.int64),
-        island_rows=np.zeros(n, dtype=np.int64),
-        z=np.zeros((n, 2)),
-        was_active=np.zeros(n, dtype=np.int64),
-        previous_z=np.zeros((n, 2)),
-    )
+    nloop, nv = packed.loop_G.shape
+    lengths = {"n": packed.rows.size, "nd": packed.target.size, "nloop": nloop, "nv": nv, "nt + 1": trees + 1}
+    workspaces = JointRows.zeros(lengths | {"loop work": SCRATCH}, "target_table", "previous_z")
+    return packed._replace(target=packed.target.copy(), **workspaces)
 
 
 def with_joint_workspace(held: JointRows, packed: JointRows) -> JointRows:
     """Return packed rows with the workspaces of ``held``, which has the same number of rows."""
-    return held._replace(**{name: getattr(packed, name) for name in OF_A_WORLD})
+    first = JointRows._fields.index("target")
+    return JointRows(*packed[:first], *held[first:])
 
 
 def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRows:
@@ -372,22 +318,9 @@ def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRow
 
     rows, nv = max(rows, held.k.size), max(nv, held.v0.size)
     P = max(equations * equations, held.P.size)
-    return held._replace(
-        J=np.zeros(rows * nv),
-        Y=np.zeros(rows * nv),
-        k=np.zeros(rows),
-        gamma=np.zeros(rows),
-        f=np.zeros(rows),
-        locked=np.zeros(rows, dtype=np.int64),
-        posed=np.zeros(2 * rows),
-        v0=np.zeros(nv),
-        P=np.zeros(P),
-        G_scale=np.zeros(math.isqrt(P)),
-        G_error=np.zeros(math.isqrt(P)),
-        work=np.zeros(int(bilateral_work_size(math.isqrt(P), nv))),
-        lo=np.zeros(rows),
-        hi=np.zeros(rows),
-    )
+    ng = math.isqrt(P)
+    lengths = {"m": rows, "2 m": 2 * rows, "nv": nv, "m nv": rows * nv, "ng": ng, "ng ng": P}
+    return held._replace(**JointRows.zeros(lengths | {"work": int(bilateral_work_size(ng, nv))}, first="J"))
 
 
 def moves_accurately(stepper: TimeStepping) -> bool:
@@ -429,49 +362,23 @@ def free_kinds(world: World) -> IntArray:
 def pack_free_trees(world: World) -> dict[str, Any]:
     """Return the fields of `PackedWorld` for trees of several links, by name."""
     model = world.model
-    parent, _, iv, dof_parent, dof_link, _ = structure(model)
-    kinds, iq = motions(model)
-    nl, nv = model.packed.nl, model.nv
-    first = np.append(np.flatnonzero(parent < 0), nl)
-    none: dict[str, Any] = {
-        "free": np.zeros((0, FREE_INTS), dtype=np.int64),
-        "free_ints": np.zeros(0, dtype=np.int64),
-        "free_floats": np.zeros(0),
-    }
-    if not (np.diff(first) > 1).any():
-        return none
-    floats, customs = model.packed.floats, model.packed.ints[10 + 5 * nl : 10 + 6 * nl]
-    ways, rows, of_ints, of_floats = free_kinds(world), [], [], []
-    sizes = (9, 3, 6, 1, 3, 6)
-    starts = 3 + nl * np.cumsum([0, *sizes[:-1]])
-    at_ints = at_floats = 0
-    for way, a, b in zip(ways, first[:-1], first[1:], strict=True):
-        v, q = slice(int(iv[a]), int(iv[b])), slice(int(iq[a]), int(iq[b]))
-        if b - a == 1:
-            rows.append([way, at_ints, at_ints, at_floats, at_floats, q.start, q.stop])
-            continue
-        hangs = np.where(dof_parent[v] < 0, -1, dof_parent[v] - v.start)
-        ints = [
-            [b - a, q.stop - q.start, v.stop - v.start, 0, 0, 0, 0, 0],
-            *(np.where(parent[a:b] < 0, -1, parent[a:b] - a), np.zeros(b - a), kinds[a:b]),
-            *(iq[a : b + 1] - q.start, iv[a : b + 1] - v.start, customs[a:b], hangs, dof_link[v] - a),
-        ]
-        # The kick of a kicked tree contains its weights.
+    first = np.append(np.flatnonzero(structure(model).parent < 0), model.packed.nl)
+    several = np.diff(first) > 1
+    if not several.any():
+        return PackedWorld.zeros({"nt": 0, "free": 0}, first="free")
+    ways, parts = free_kinds(world), []
+    for tree, way in enumerate(ways):
+        # The kick of a kicked tree contains its weights. A tree may hang on bodies that are fixed to the world.
         gravity = model.gravity if way == FREE_ALONE else np.zeros(3)
-        numbers = [
-            gravity,
-            *(floats[start + size * a : start + size * b] for start, size in zip(starts, sizes, strict=True)),
-            floats[3 + 28 * nl : 3 + 28 * nl + nv][v],
-        ]
-        of_ints.append(np.concatenate(ints).astype(np.int64))
-        of_floats.append(np.concatenate(numbers))
-        ends = at_ints + of_ints[-1].size, at_floats + of_floats[-1].size
-        rows.append([way, at_ints, ends[0], at_floats, ends[1], q.start, q.stop])
-        at_ints, at_floats = ends
+        bodies = zip(model.bodies, world.body_trees, strict=True)
+        parts.append(pack([spec for spec, k in bodies if several[tree] and k in (tree, -1)], gravity).packed)
+    ends = np.cumsum([(0, 0), *((part.ints.size, part.floats.size) for part in parts)], axis=0)
+    (ints, floats), q = ends.T, motions(model)[1][first]
+    columns = ways, ints[:-1], ints[1:], floats[:-1], floats[1:], q[:-1], q[1:]
     return {
-        "free": np.array(rows, dtype=np.int64),
-        "free_ints": np.concatenate(of_ints),
-        "free_floats": np.concatenate(of_floats),
+        "free": np.stack(columns, axis=1).astype(np.int64),
+        "free_ints": np.concatenate([part.ints for part in parts]),
+        "free_floats": np.concatenate([part.floats for part in parts]),
     }
 
 

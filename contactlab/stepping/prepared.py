@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from contactlab.multibody.arguments import check_configuration, check_velocity
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import MultibodyError
 from contactlab.stepping.callbacks import Motions, motion_callback
-from contactlab.stepping.kernels.layout import Collision, JointRows, MomentFriction, PackedWorld
-from contactlab.stepping.packing import pack_collision, pack_joints, pack_moments, pack_world
+from contactlab.stepping.kernels.batch_layout import BatchState
+from contactlab.stepping.kernels.layout import Arrays, ArrayTuple, Collision, JointRows, MomentFriction, PackedWorld
+from contactlab.stepping.packing import all_joints, pack_collision, pack_moments, pack_world
 from contactlab.stepping.world_numbers import sleeping_tree_count
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import NO_IDS, NO_PAIRS, StepperState
@@ -32,20 +33,11 @@ class WorldArrays(NamedTuple):
     moments: MomentFriction | None  # torsional and rolling friction, None if no surface has any
 
 
-class StateArrays(NamedTuple):
+class StateArrays(ArrayTuple):
     """Arrays with the state of one run, of a driver or of a slot in a batch. Scalars are arrays (1,)."""
 
-    time: FloatArray
-    last_h: FloatArray
-    contacts: IntArray
-    q: FloatArray
-    v: FloatArray
-    contact_id: IntArray  # (capacity,)
-    contact_z: FloatArray  # (capacity, w)
-    was_active: IntArray  # (n,) whether the row of joints took part
-    row_z: FloatArray  # (n, 2)
-    rest: FloatArray  # no entries if nothing sleeps
-    previous_tau: FloatArray
+    # The first three are scalars. The fields `rest` and `previous_tau` have no entries if nothing sleeps.
+    arrays: ClassVar[Arrays] = dict(list(BatchState.arrays.items())[:11])
 
     def write(self, state: StepperState, q: FloatArray, v: FloatArray) -> None:
         """Write a state whose contacts fit; q and v come from `checked_state`."""
@@ -94,8 +86,8 @@ def world_arrays(world: World) -> WorldArrays:
     """Return the arrays of a world; they are made once."""
     arrays = _ARRAYS.get(world)
     if arrays is None:
-        arrays = WorldArrays(pack_world(world), pack_collision(world), pack_joints(world), pack_moments(world))
-        _ARRAYS[world] = arrays
+        joints = None if world.joint_actions.is_empty else all_joints(world)
+        arrays = _ARRAYS[world] = WorldArrays(pack_world(world), pack_collision(world), joints, pack_moments(world))
     return arrays
 
 
@@ -140,35 +132,27 @@ def layout_difference(one: Prepared, other: Prepared) -> str:
 
     Masses, materials, gravity, gains, sizes of shapes and the like may differ.
     """
-    a, b, own, others = one.world, other.world, one.arrays, other.arrays
-    looked_at: dict[str, tuple[object, object]] = {
-        "bodies": (a.model.names, b.model.names),
-        "joints": (own.packed.ints.tolist(), others.packed.ints.tolist()),
-        "half-spaces": (a.half_space_names, b.half_space_names),
-        "surfaces": (_shape_list(a), _shape_list(b)),
-        "kinematic bodies": (own.packed.motion.tolist(), others.packed.motion.tolist()),
-        "shapes that can touch one another": (own.collision is None, others.collision is None),
-        "drives": (_drives(a), _drives(b)),
-        "rows of joints": (_joint_rows(a), _joint_rows(b)),
-        "damping of joints": (own.joints is None, others.joints is None),
-        "torsional and rolling friction": (own.moments is None, others.moments is None),
-        "plane": (a.plane is None, b.plane is None),
+    left, right = _memory_properties(one), _memory_properties(other)
+    return next((name for name in left if left[name] != right[name]), "")
+
+
+def _memory_properties(prepared: Prepared) -> dict[str, object]:
+    """Return the properties of a world on which the memory of its runs depends, by name."""
+    world, arrays = prepared.world, prepared.arrays
+    surfaces = zip(world.surface_bodies, world.surfaces, strict=True)
+    return {
+        "bodies": world.model.names,
+        "joints": arrays.packed.ints.tolist(),
+        "half-spaces": world.half_space_names,
+        "surfaces": [(int(body), type(one.shape), len(one.support_points()[1])) for body, one in surfaces],
+        "kinematic bodies": arrays.packed.motion.tolist(),
+        "shapes that can touch one another": arrays.collision is None,
+        "drives": [drive.name for drive in world.joint_actions.drives],
+        "rows of joints": [(row.kind, row.trees, row.loop_row) for row in world.joint_rows],
+        "damping of joints": arrays.joints is None,
+        "torsional and rolling friction": arrays.moments is None,
+        "plane": world.plane is None,
     }
-    return next((name for name, (left, right) in looked_at.items() if left != right), "")
-
-
-def _drives(world: World) -> list[str | None]:
-    return [drive.name for drive in world.joint_actions.drives]
-
-
-def _joint_rows(world: World) -> list[tuple[object, ...]]:
-    return [(row.kind, row.trees, row.loop_row) for row in world.joint_rows]
-
-
-def _shape_list(world: World) -> list[tuple[int, type, int]]:
-    """Return body, kind and number of support points of each surface."""
-    bodies = zip(world.surface_bodies, world.surfaces, strict=True)
-    return [(int(body), type(surface.shape), len(surface.support_points()[1])) for body, surface in bodies]
 
 
 def lcp_variables_per_contact(edges: int, moments: bool) -> int:
@@ -182,7 +166,7 @@ def checked_state(prepared: Prepared, state: StepperState, field: str = "state")
     ``field`` is the field's name in the error.
     """
     check_type(field, state, StepperState)
-    world, stepper, edges = prepared.world, prepared.stepper, prepared.edges
+    world, edges = prepared.world, prepared.edges
     width = lcp_variables_per_contact(edges, prepared.arrays.moments is not None)
     if state.contact_ids.size and state.z.shape[1] != width:
         detail = f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
@@ -191,7 +175,7 @@ def checked_state(prepared: Prepared, state: StepperState, field: str = "state")
     if prepared.arrays.joints is not None and np.any((ids < 0) | (ids >= rows)):
         detail = f"the world has rows 0 .. {rows - 1}, got {ids.max()}; see without_warm_start()"
         raise SimulationConfigError(f"{field}.row_ids", detail)
-    if stepper.sleep is not None:
+    if prepared.stepper.sleep is not None:
         for name, own in (("rest", prepared.sleepers), ("tau", world.nv)):
             given = getattr(state, name).size
             if given not in (0, own):

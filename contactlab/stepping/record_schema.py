@@ -8,7 +8,8 @@ has any number of states and steps; the first has only the start (one state, no 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from contactlab.multibody import workspace
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.stepping.callbacks import motion_poses
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Chunk, StepControl
+from contactlab.stepping.kernels.layout import Arrays, Chunk, StepControl, floats, ints
 from contactlab.stepping.prepared import lcp_variables_per_contact, world_arrays
 from contactlab.stepping.world_numbers import sleeping_tree_count
 from contactlab.world.state import StepperState
@@ -49,6 +50,22 @@ RENAMED = {
 Rows = Mapping[str, NDArray[Any]]
 
 
+class StepTable:
+    """Base of the tables of a record: dataclasses of columns (n, ...), one of them ``step``."""
+
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[dict[str, Any]]
+        step: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.step.size
+
+    def rows(self, selection: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Self:
+        """Return the table of the selected rows."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(self, **{name: one[selection] for name, one in values.items() if isinstance(one, np.ndarray)})
+
+
 class Field(NamedTuple):
     """One array of a record."""
 
@@ -57,53 +74,47 @@ class Field(NamedTuple):
     tail: tuple[int | str, ...]  # further axes; names are lengths that depend on the world and the stepper
 
 
-_Columns = dict[str, tuple[type, tuple[int, ...]]]
-_INT: tuple[type, tuple[int, ...]] = (np.int64, ())
-_FLOAT: tuple[type, tuple[int, ...]] = (np.float64, ())
-
-
-def _floats(n: int) -> tuple[type, tuple[int, ...]]:
-    return np.float64, (n,)
-
-
-# Columns of contacts, joints and islands: the loop writes them as records, a record has an array for each.
-_TABLES: dict[str, _Columns] = {
+#: Columns of contacts, joints and islands: the loop writes them as records, a record has an array for each.
+TABLES: dict[str, Arrays] = {
     "contact": {
-        **dict.fromkeys(("step", "island", "body_a", "body_b", "half_space", "id", "mode", "shape_a", "shape_b"), _INT),
-        "point": _floats(3),
-        "normal": _floats(3),
-        "gap": _FLOAT,
-        "mu": _FLOAT,
-        "impulse": _floats(3),
-        "impulse_normal": _FLOAT,
-        "impulse_tangential": _floats(2),
-        "slip": _FLOAT,
-        "restitution": _FLOAT,
-        "projection_multiplier": _FLOAT,
-        "projection_multiplier_tangential": _floats(2),
-        "gap_correction": _FLOAT,
-        "moment": _floats(3),
+        **dict.fromkeys(
+            ("step", "island", "body_a", "body_b", "half_space", "id", "mode", "shape_a", "shape_b"), ints()
+        ),
+        "point": floats(3),
+        "normal": floats(3),
+        "gap": floats(),
+        "mu": floats(),
+        "impulse": floats(3),
+        "impulse_normal": floats(),
+        "impulse_tangential": floats(2),
+        "slip": floats(),
+        "restitution": floats(),
+        "projection_multiplier": floats(),
+        "projection_multiplier_tangential": floats(2),
+        "gap_correction": floats(),
+        "moment": floats(3),
     },
     "joint": {
-        **dict.fromkeys(("step", "island", "row"), _INT),
-        **dict.fromkeys(("error", "force", "rate", "projection_multiplier"), _FLOAT),
-        "z": _floats(2),
+        **dict.fromkeys(("step", "island", "row"), ints()),
+        **dict.fromkeys(("error", "force", "rate", "projection_multiplier"), floats()),
+        "z": floats(2),
     },
     "island": {
-        **dict.fromkeys(("step", "index", "contacts", "joints", "pivots", "warm", "choice"), _INT),
-        **dict.fromkeys(("attempt", "systems"), _INT),
-        "measures": _floats(layout.MEASURES),
-        "certificate": _floats(layout.CERTIFICATE),
+        **dict.fromkeys(("step", "index", "contacts", "joints", "pivots", "warm", "choice"), ints()),
+        **dict.fromkeys(("attempt", "systems"), ints()),
+        "measures": floats(layout.MEASURES),
+        "certificate": floats(layout.CERTIFICATE),
     },
 }
 _ROW_TYPES: dict[str, np.dtype[np.void]] = {
-    table: np.dtype((np.record, [(name, *column) for name, column in columns.items()]))
-    for table, columns in _TABLES.items()
+    table: np.dtype((np.record, [(name, kind, tuple(axes)) for name, (kind, *axes) in columns.items()]))
+    for table, columns in TABLES.items()
 }
 
 
 def _columns(table: str) -> dict[str, Field]:
-    return {f"{table}_{name}": Field(f"{table}s", dtype, tail) for name, (dtype, tail) in _TABLES[table].items()}
+    columns = TABLES[table].items()
+    return {f"{table}_{name}": Field(f"{table}s", kind, tuple(tail)) for name, (kind, *tail) in columns}
 
 
 FIELDS: dict[str, Field] = {
@@ -132,7 +143,7 @@ FIELDS: dict[str, Field] = {
 }
 
 #: The table of each column.
-TABLE_OF = {f"{table}_{name}": table for table, columns in _TABLES.items() for name in columns}
+TABLE_OF = {f"{table}_{name}": table for table, columns in TABLES.items() for name in columns}
 
 # Timings of a run by portion: its last step (exclusive), and its seconds. They are stored next to the arrays above, not
 # among them, because those are equal for every run of the same input.
@@ -170,25 +181,14 @@ def new_chunk(
     the applied forces. Rows of tables are uninitialised. A one-step chunk is in one buffer.
     """
     trees, joints = world.tree_starts.size - 1, len(world.joint_rows)
-    counts = {
-        "states": steps,
-        "steps": steps,
-        "taus": steps if with_tau else 0,
-        "contacts": max(
-            min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MAX_ROWS, steps * CONTACTS_PER_STEP))
-        ),
-        "islands": max(trees, steps * min(trees, 8)),
-        "joints": max(joints, steps * min(joints, 48)),
-    }
-    lengths = row_lengths(world, stepper)
-    arrays: dict[str, NDArray[Any]] = {}
-    for name in Chunk._fields:
-        if name in _ROW_TYPES:
-            # Only written rows of a table are read.
-            arrays[name] = np.empty(counts[f"{name}s"], dtype=_ROW_TYPES[name])
-        else:
-            field = FIELDS[name]
-            arrays[name] = np.zeros((counts[field.axis], *field_tail(field, lengths)), dtype=field.dtype)
+    of_contacts = max(
+        min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MAX_ROWS, steps * CONTACTS_PER_STEP))
+    )
+    counts = {"steps": steps, "taus": steps if with_tau else 0, "contacts": of_contacts}
+    arrays = Chunk.zeros(row_lengths(world, stepper) | counts)
+    # Only written rows of a table are read.
+    rows = of_contacts, max(joints, steps * min(joints, 48)), max(trees, steps * min(trees, 8))
+    arrays |= {name: np.empty(n, dtype=_ROW_TYPES[name]) for name, n in zip(TABLES, rows, strict=True)}
     return Chunk(**arrays) if steps > 1 else _together(Chunk(**arrays))
 
 
@@ -211,14 +211,13 @@ def new_rows(table: str, *shape: int) -> NDArray[Any]:
 
 def columns_of(table: str, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Copy each field of a table's records into an array named ``<table>_<field>``."""
-    return {f"{table}_{column}": np.array(rows[column], order="C") for column in _TABLES[table]}
+    return {f"{table}_{column}": np.array(rows[column], order="C") for column in TABLES[table]}
 
 
 #: The row counts of a chunk.
 USED = ("steps", "contacts", "islands", "joints")
 # Row count of each array of a chunk.
-_AXES = [f"{name}s" if name in _ROW_TYPES else FIELDS[name].axis for name in Chunk._fields]
-_USED_BY = [USED.index(axis) if axis in USED else 0 for axis in _AXES]
+_USED_BY = [USED.index(f"{table}s") if (table := name.partition("_")[0]) in TABLES else 0 for name in Chunk._fields]
 
 
 def used_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
@@ -238,9 +237,9 @@ def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
 
 def array_offsets(chunk: Chunk) -> dict[str, tuple[int, Any, tuple[int, ...], int]]:
     """Return for each array of a one-step chunk its offset, its type, its rows' shape, and its entry of `USED`."""
-    ends = np.cumsum([array.nbytes for array in chunk]).tolist()
-    parts = zip(Chunk._fields, chunk, ends, _USED_BY, strict=True)
-    return {name: (end - array.nbytes, array.dtype, array.shape[1:], axis) for name, array, end, axis in parts}
+    begins = np.cumsum([0, *(array.nbytes for array in chunk)]).tolist()
+    parts = zip(Chunk._fields, chunk, begins[:-1], _USED_BY, strict=True)
+    return {name: (begin, array.dtype, array.shape[1:], axis) for name, array, begin, axis in parts}
 
 
 class StepRows(Mapping[str, NDArray[Any]]):
@@ -270,7 +269,7 @@ def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, ND
     rows: dict[str, NDArray[Any]] = {}
     for name in Chunk._fields:
         parts = [copy[name] for copy in copies]
-        if name in _TABLES:
+        if name in TABLES:
             rows |= columns_of_parts(name, parts)
         else:
             rows[name] = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -292,7 +291,7 @@ def columns_of_parts(table: str, parts: Sequence[NDArray[Any]]) -> dict[str, NDA
     parts = [part[first : first + AT_ONCE] for part in parts for first in range(0, max(part.size, 1), AT_ONCE)]
     ends = np.cumsum([part.size for part in parts]).tolist()
     columns = {}
-    for column in _TABLES[table]:
+    for column in TABLES[table]:
         kind = _ROW_TYPES[table][column]
         columns[column] = np.empty((ends[-1], *kind.shape), dtype=kind.base)
     for part, end in zip(parts, ends, strict=True):
@@ -340,14 +339,14 @@ def _or_zeros(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
 
 
 def join_rows(
-    pieces: Sequence[Rows], lengths: Mapping[str, int], fields: Mapping[str, Field] = FIELDS
+    pieces: Sequence[Rows], lengths: Mapping[str, int], wanted: Mapping[str, Field] = FIELDS
 ) -> dict[str, NDArray[Any]]:
     """Join the pieces of a record; a field in no piece is empty. ``lengths``: nq, nv, w, drives.
 
     Arrays of a single piece are not copied.
     """
     joined = {}
-    for name, field in fields.items():
+    for name, field in wanted.items():
         parts = [piece[name] for piece in pieces if name in piece]
         if len(parts) == 1:
             joined[name] = parts[0]

@@ -16,7 +16,7 @@ from contactlab.stepping.memory import (
     grow_island,
     new_moments,
     new_settings,
-    write_thresholds,
+    write_numbers,
 )
 from contactlab.stepping.packing import (
     all_joints,
@@ -42,26 +42,13 @@ from contactlab.stepping.record_schema import (
 from contactlab.world.state import NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
-    from contactlab.stepping.kernels.layout import JointRows
     from lcp.compiler.bound_call import BoundCall
 
 NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
-class HeldArgument:
-    """An attribute with an argument of the loop: assignment also exchanges it in the bound call of the loop.
-
-    There is no ``__get__``, so that reading uses the instance's dictionary, as fast as for other attributes.
-    """
-
-    def __set_name__(self, owner: type[StepBuffers], name: str) -> None:
-        self._name = name
-
-    def __set__(self, memory: StepBuffers, value: Any) -> None:
-        before = memory.__dict__.get(self._name)
-        memory.__dict__[self._name] = value
-        if value is not before:
-            memory.exchange(before, value)
+#: Attributes with arguments of the loop.
+HELD = frozenset(("work", "island", "chunk", "collision", "joints", "moments"))
 
 
 class StepBuffers:
@@ -83,13 +70,6 @@ class StepBuffers:
         Maximum number of steps, earlier ones included, and the time from which no step begins [s]; None: no limit.
     """
 
-    work: layout.StepWork = HeldArgument()  # type: ignore[assignment]
-    island: layout.IslandWork = HeldArgument()  # type: ignore[assignment]
-    chunk: layout.Chunk = HeldArgument()  # type: ignore[assignment]
-    collision: layout.Collision | None = HeldArgument()  # type: ignore[assignment]
-    joints: JointRows | None = HeldArgument()  # type: ignore[assignment]
-    moments: layout.MomentFriction | None = HeldArgument()  # type: ignore[assignment]
-
     def __init__(
         self,
         prepared: Prepared,
@@ -103,8 +83,8 @@ class StepBuffers:
     ) -> None:
         world, stepper = prepared.world, prepared.stepper
         arrays, edges = prepared.arrays, prepared.edges
-        self._prepared = prepared
-        self._world = world
+        #: the world and the stepper
+        self.prepared = prepared
         self._stepper = stepper
         self._edges = edges
         selects = stepper.solver is None and stepper.friction == "pyramid"
@@ -119,7 +99,7 @@ class StepBuffers:
         self.work, self.island, self.moments = allocate_buffers(world, stepper, edges, held, selects=self._selects)
         self.control, self.parameters = new_settings(stepper, edges)
         # The same memory as arrays of one record, because their fields are ten times as fast from Python.
-        self._control, self._parameters = as_array(self.control), as_array(self.parameters)
+        self.records = self._control, self._parameters = as_array(self.control), as_array(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in USED]
         self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on = (
             self._control[name]
@@ -139,19 +119,13 @@ class StepBuffers:
         self._crowd = CONTACTS_PER_STEP
         if external:
             # Every problem is only formed, neither solved nor tried by strategies.
-            parameters = self.parameters
-            parameters.solver, parameters.use_strategies, parameters.require_equal_compliance = (
-                layout.SOLVER_EXTERNAL,
-                False,
-                False,
-            )
+            unsolved = {"solver": layout.SOLVER_EXTERNAL, "use_strategies": 0, "require_equal_compliance": 0}
+            write_numbers(self.parameters, unsolved)
         # If strategies solve nearly every island, the loop is compiled without joints. Otherwise it has joints, so
         # there is one loop less to compile for each kind of world; absent joints take hardly any time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
-        self.joints = None
-        if not proposals:
-            packed = all_joints(world) if arrays.joints is None else arrays.joints
-            self.joints = new_joints(packed, self.work.union_find_parent.size)
+        trees = self.work.union_find_parent.size
+        self.joints = None if proposals else new_joints(arrays.joints or all_joints(world), trees)
         self.configure_run(asked, chunk_steps, steps, end)
 
     def configure_run(self, asked: StepCallbacks, chunk_steps: int, steps: int | None, end: float | None) -> None:
@@ -159,22 +133,24 @@ class StepBuffers:
         self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
         self.parameters.end = self._end
-        self.work.tau[:] = 0.0
         asked.write_constant_tau(self.work)
         if self.joints is not None:
             asked.of_joints.start(self.joints)
         self._uncertified[0] = 0
         self.chunk = self._new_chunk(self.work.contact_int.shape[0])
 
-    def exchange(self, before: Any, after: Any) -> None:
-        """Replace the argument ``before`` of the bound call by ``after``, and forget the bound calls of other worlds.
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; an argument of the loop is also exchanged in its bound call.
 
-        They have ``before`` as their argument, so they must be made again.
+        Bound calls of other worlds have the old argument, so they must be made again.
         """
-        self._others.clear()
-        if self._held is not None and before is not None:
-            self._held.replace_argument(before, after)
-            self._known.pop(id(before), None)
+        before = self.__dict__.get(name)
+        self.__dict__[name] = value
+        if name in HELD and value is not before:
+            self._others.clear()
+            if self._held is not None and before is not None:
+                self._held.replace_argument(before, value)
+                self._known.pop(id(before), None)
 
     @property
     def held_state(self) -> StateArrays:
@@ -199,7 +175,7 @@ class StepBuffers:
 
         An invalid state raises an error and changes nothing.
         """
-        q, v = checked_state(self._prepared, state)
+        q, v = checked_state(self.prepared, state)
         self.reserve_contacts(state.contact_ids.size)
         self.held_state.write(state, q, v)
         self._aim[0], self._step[0] = self._target, first
@@ -226,11 +202,11 @@ class StepBuffers:
 
         The memory stays the same. The arrays of the old world are stored for the next time if ``keep`` is True.
         """
-        if prepared is self._prepared:
+        if prepared is self.prepared:
             return
         own = self._asked, self.collision, self.joints, self.moments, self._held, self._known
         if keep:
-            self._others[self._prepared] = own
+            self._others[self.prepared] = own
         following = self._others.get(prepared)
         if following is None:
             arrays, (_, collision, joints, moments, _, _) = prepared.arrays, own
@@ -244,9 +220,9 @@ class StepBuffers:
             following = asked, collision, joints, moments, None, {}
         # Together, because Ctrl-C may come in any call. The bound call is replaced as a whole, so nothing is exchanged
         # in it.
-        names = "_asked", "collision", "joints", "moments", "_held", "_known", "_prepared", "_world"
-        self.__dict__.update(zip(names, (*following, prepared, prepared.world), strict=True))
-        write_thresholds(self.parameters, prepared.stepper)
+        names = "_asked", "collision", "joints", "moments", "_held", "_known", "prepared"
+        self.__dict__.update(zip(names, (*following, prepared), strict=True))
+        write_numbers(self.parameters, prepared.stepper.thresholds._asdict())
         self.invalidate_kinematics()
 
     def set_input_tables(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
@@ -277,31 +253,19 @@ class StepBuffers:
             used[0] = 0
 
     @property
-    def prepared(self) -> Prepared:
-        """The world and the stepper."""
-        return self._prepared
-
-    @property
     def needs_callback(self) -> bool:
         """Return True if the loop must return to Python in every step."""
         return self._asked.needs_callback
 
     @property
-    def records(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Control and parameters, as arrays of one record."""
-        return self._control, self._parameters
-
-    @property
     def progress(self) -> layout.IslandProgress:
         """Sizes of the island in progress, and the state of its solution."""
-        progress: layout.IslandProgress = self.island.progress[0]
-        return progress
+        return self.island.progress[0]  # type: ignore[no-any-return]
 
     @property
     def step(self) -> int:
         """Number of finished steps."""
-        step: int = self._step.item()
-        return step
+        return int(self._step.item())
 
     @property
     def contact_rows(self) -> int:
@@ -316,20 +280,17 @@ class StepBuffers:
     @property
     def uncertified(self) -> int:
         """Number of islands so far with uncertified forces, also in steps that failed."""
-        uncertified: int = self._uncertified.item()
-        return uncertified
+        return int(self._uncertified.item())
 
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
-        time: float = self._now.item()
-        return time
+        return float(self._now.item())
 
     @property
     def h(self) -> float:
         """Size of the step in progress, or of the next one to try [s]."""
-        h: float = self._h.item()
-        return h
+        return float(self._h.item())
 
     def copied(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows as records; `rows_of_chunks` converts them to the arrays of `pop_chunk`."""
@@ -384,18 +345,12 @@ class StepBuffers:
         from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler.bound_call import BoundCall
 
-        held, arguments = self.bound_loop(), self._arguments
-        group = next(group for group in STAGE_GROUPS if stage in group.stages)
-        part = BoundCall(group.entry, tuple(arguments[name] for name in group.arguments), self._known)
+        held, group = self.bound_loop(), next(group for group in STAGE_GROUPS if stage in group.stages)
+        world = self.prepared.arrays.packed
+        arguments = tuple(world if name == "world" else getattr(self, name) for name in group.arguments)
+        part = BoundCall(group.entry, arguments, self._known)
         held.keeps.append(part)
         held.arguments[1][list(group.stages)] = part.addresses
-
-    @property
-    def _arguments(self) -> dict[str, Any]:
-        """The arguments that groups of stages can have, by name; records are arrays of length one: see `StageGroup`."""
-        names = "work", "island", "chunk", "collision", "joints", "moments"
-        constant = {"world": self._prepared.arrays.packed, "control": self._control, "parameters": self._parameters}
-        return constant | {name: getattr(self, name) for name in names}
 
     def grow(self) -> None:
         """Enlarge the buffer that was too small, by at least half, so that growth is rare."""
@@ -418,4 +373,4 @@ class StepBuffers:
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Allocate rows for chunk_steps steps with a few rows each, and for any one step with ``contacts``."""
         steps, with_tau = self._chunk_steps, self._with_tau
-        return new_chunk(self._world, self._stepper, steps, contacts, with_tau=with_tau, crowd=self._crowd)
+        return new_chunk(self.prepared.world, self._stepper, steps, contacts, with_tau=with_tau, crowd=self._crowd)

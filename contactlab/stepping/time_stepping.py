@@ -16,8 +16,8 @@ from contactlab.contact import ContactError, check_edges
 from contactlab.formulation.friction_backend import LAWS, FrictionBackend, friction_objection, law_of, qp_code_objection
 from contactlab.formulation.solution import SMALLEST_FRACTION
 from contactlab.formulation.strategy_solver import EqualCompliance
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
-from contactlab.stepping.callbacks import is_constant
+from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.stepping.callbacks import is_constant, tau_at
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, Supply, contact_supplier
 from contactlab.stepping.kernels import layout
@@ -36,8 +36,11 @@ CONE_EDGES = 4
 
 #: Values of `TimeStepping.on_unsolved`.
 ON_UNSOLVED = ("go on", "raise")
-#: Values of `TimeStepping.integrator`.
-INTEGRATORS = ("rk4", "euler")
+_CHOICES = {
+    "gyroscopic": tuple(layout.GYROSCOPIC_CODES),
+    "integrator": ("rk4", "euler"),
+    "on_unsolved": ON_UNSOLVED,
+}
 #: Old names of options in records and scene files, and their present names.
 FORMER_OPTIONS = {
     "v_min": "restitution_threshold",
@@ -48,6 +51,23 @@ FORMER_OPTIONS = {
 
 #: Residuals below it are rounding.
 MIN_TOLERANCE = 1e-15
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+# The bounds of each number, as in `finite_number`.
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "h": {"positive": True},
+    "margin": {"least": 0.0},
+    "restitution_threshold": {"least": 0.0},
+    "angle_margin": {"least": 0.0},
+    "angle_restitution_threshold": {"least": 0.0},
+    "cfm": {"least": 0.0},
+    "penetration_allowance": {"least": 0.0},
+    "max_depenetration_velocity": {"least": 0.0},
+    "erp": {"least": 0.0, "most": 1.0},
+    "tolerance": {"least": MIN_TOLERANCE, "most": _BELOW_ONE},
+    "shrink_factor": {"positive": True, "least": 0.0, "most": _BELOW_ONE},
+    "growth_factor": {"least": 1.0},
+    "h_min": {"positive": True},
+}
 
 
 @dataclass(frozen=True)
@@ -200,35 +220,19 @@ class TimeStepping:
     integrator: str = "rk4"
 
     def __post_init__(self) -> None:
-        optional = ("margin", "restitution_threshold", "angle_margin", "angle_restitution_threshold")
-        given = tuple(name for name in optional if getattr(self, name) is not None)
-        for name in ("h", *given, "erp", "cfm", "tolerance", "shrink_factor", "growth_factor"):
-            object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
-        if self.h <= 0.0:
-            raise SimulationConfigError("h", f"must be positive, got {self.h}")
-        for name in (*given, "cfm"):
-            if getattr(self, name) < 0.0:
-                raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
-        for name in ("penetration_allowance", "max_depenetration_velocity"):
+        for name, bounds in _BOUNDS.items():
             given = getattr(self, name)
-            if given is None or (name != "penetration_allowance" and given == math.inf):
-                continue
-            object.__setattr__(self, name, finite_number(given, name, SimulationConfigError))
-            if getattr(self, name) < 0.0:
-                raise SimulationConfigError(name, f"must not be negative, got {given}")
-        if not 0.0 <= self.erp <= 1.0:
-            raise SimulationConfigError("erp", f"must lie between 0 and 1, got {self.erp}")
+            is_open = given is None and getattr(type(self), name, self) is None
+            if not is_open and not (name == "max_depenetration_velocity" and given == math.inf):
+                object.__setattr__(self, name, finite_number(given, name, SimulationConfigError, **bounds))
+        if self.h_min is not None and self.h_min > self.h:
+            raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")
         if self.sleep is not None and not isinstance(self.sleep, Sleep):
             raise SimulationConfigError("sleep", f"must be a Sleep or None, got {self.sleep!r}")
-        if self.gyroscopic not in layout.GYROSCOPIC_CODES:
-            known = ", ".join(map(repr, layout.GYROSCOPIC_CODES))
-            raise SimulationConfigError("gyroscopic", f"must be one of {known}, got {self.gyroscopic!r}")
-        if self.integrator not in INTEGRATORS:
-            known = " or ".join(map(repr, INTEGRATORS))
-            raise SimulationConfigError("integrator", f"must be {known}, got {self.integrator!r}")
-        if not MIN_TOLERANCE <= self.tolerance < 1.0:
-            detail = f"must lie between {MIN_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
-            raise SimulationConfigError("tolerance", detail)
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                known = ", ".join(map(repr, choices))
+                raise SimulationConfigError(name, f"must be one of {known}, got {getattr(self, name)!r}")
         try:
             object.__setattr__(self, "edges", check_edges(self.edges))
         except ContactError as error:
@@ -241,10 +245,6 @@ class TimeStepping:
         for name in ("projection", "warm_start", "reduce_contacts", "adaptive"):
             if not isinstance(getattr(self, name), bool):
                 raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
-        if self.on_unsolved not in ON_UNSOLVED:
-            known = " or ".join(map(repr, ON_UNSOLVED))
-            raise SimulationConfigError("on_unsolved", f"must be {known}, got {self.on_unsolved!r}")
-        self._check_adaptive()
         objection = friction_objection(self.friction, self.solver)
         if objection is not None:
             raise SimulationConfigError(*objection)
@@ -304,11 +304,9 @@ class TimeStepping:
         if self.margin is None or self.restitution_threshold is None:
             detail = "depends on the world: use in_world(world), or a record's stepper"
             raise SimulationConfigError("margin" if self.margin is None else "restitution_threshold", detail)
-        angle_margin = self.margin if self.angle_margin is None else self.angle_margin
-        angle_restitution_threshold = (
-            self.restitution_threshold if self.angle_restitution_threshold is None else self.angle_restitution_threshold
-        )
-        return Thresholds(self.margin, self.restitution_threshold, angle_margin, angle_restitution_threshold)
+        own = self.angle_margin, self.angle_restitution_threshold
+        general = self.margin, self.restitution_threshold
+        return Thresholds(*general, *(g if a is None else a for a, g in zip(own, general, strict=True)))
 
     @property
     def smallest_h(self) -> float:
@@ -334,13 +332,9 @@ class TimeStepping:
     @functools.cached_property
     def kernel_options(self) -> tuple[FloatArray, int]:
         """Options of the Lemke kernel, and the SOLVER code (`layout`) for the part that runs in the compiled loop."""
-        solver = self.lcp_solver
-        if self.friction == "cone" and self.solver is not None:
-            return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
-        if self.friction == "cone":
-            # For islands without contacts, which are LCPs.
-            solver = EqualCompliance().lcp_solver
-        inside = layout.SOLVER_LEMKE
+        # With cones a default solver is for islands without contacts, which are LCPs.
+        cone, inside = self.friction == "cone", layout.SOLVER_LEMKE
+        solver = EqualCompliance().lcp_solver if cone and self.solver is None else self.lcp_solver
         if type(solver) is lcp.Fallback:
             solver, inside = solver.solvers[0], layout.SOLVER_LEMKE_FIRST
         # Exactly Lemke: a subclass may override anything. A covering vector fits one problem size only.
@@ -401,26 +395,14 @@ class TimeStepping:
 
     def check_world(self, world: World) -> None:
         """Raise if the world has rows that ``friction="cone"``, or a friction backend, does not support."""
-        if not world.has_moment_friction:
+        if not world.has_moment_friction or not (self.asks_backend or self.friction == "cone"):
             return
-        if self.asks_backend:
-            name = type(self.solver).__name__
-            detail = f"{name} does not support torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
-            raise SimulationConfigError("solver", detail)
-        if self.friction == "cone":
-            detail = '"cone" does not support torsional and rolling friction; use friction="pyramid"'
-            raise SimulationConfigError("friction", detail)
-
-    def _check_adaptive(self) -> None:
-        """Check the options of an adaptive stepper, and store h_min as a float; raise `SimulationConfigError`."""
-        if not 0.0 < self.shrink_factor < 1.0:
-            raise SimulationConfigError("shrink_factor", f"must lie between 0 and 1, got {self.shrink_factor}")
-        if self.growth_factor < 1.0:
-            raise SimulationConfigError("growth_factor", f"must be at least 1, got {self.growth_factor}")
-        if self.h_min is not None:
-            object.__setattr__(self, "h_min", finite_number(self.h_min, "h_min", SimulationConfigError))
-            if not 0.0 < self.h_min <= self.h:
-                raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")
+        field, name, advice = (
+            ("solver", type(self.solver).__name__, "give an LCP solver such as lcp.Lemke()")
+            if self.asks_backend
+            else ("friction", '"cone"', 'use friction="pyramid"')
+        )
+        raise SimulationConfigError(field, f"{name} does not support torsional and rolling friction; {advice}")
 
 
 #: The last driver of each thread without user code, and its state; its memory takes as long to allocate as a hundred
@@ -444,14 +426,8 @@ def _driver_at(
             driver.restart_here()
         else:
             driver.restart(state)
-    applied = np.zeros(world.nv)
-    if callable(tau):
-        # Called once per step, at its start, which is this state.
-        value, field = tau(state.time, state.q.copy(), state.v.copy()), f"tau at time {state.time:.9g}"
-        applied = finite_array(value, field, applied.shape, SimulationConfigError)
-    elif tau is not None:
-        applied = finite_array(tau, "tau", applied.shape, SimulationConfigError)
-    driver.set_inputs(applied, targets)
+    # A function is called once per step, at its start, which is this state.
+    driver.set_inputs(tau_at(tau, state.time, state.q, state.v), targets)
     return driver
 
 

@@ -66,16 +66,12 @@ def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
     weight = float(np.linalg.norm(world.model.gravity))
     numbers: dict[str, Any] = {}
     if stepper.margin is None:
-        gained = weight * stepper.h**2
-        numbers["margin"] = min(max(MIN_MARGIN * size, gained), LARGEST_MARGIN * size)
-        if stepper.angle_margin is None:
-            numbers["angle_margin"] = ANGLE_MARGIN
+        margin = min(max(MIN_MARGIN * size, weight * stepper.h**2), LARGEST_MARGIN * size)
+        numbers = {"margin": margin, "angle_margin": ANGLE_MARGIN}
     if stepper.restitution_threshold is None:
-        restitution_threshold = FALLING * weight * stepper.h if weight > 0.0 else WEIGHTLESS * size / stepper.h
-        numbers["restitution_threshold"] = restitution_threshold
-        if stepper.angle_restitution_threshold is None:
-            numbers["angle_restitution_threshold"] = restitution_threshold / (ARM * size)
-    found = replace(stepper, **numbers)
+        speed = FALLING * weight * stepper.h if weight > 0.0 else WEIGHTLESS * size / stepper.h
+        numbers |= {"restitution_threshold": speed, "angle_restitution_threshold": speed / (ARM * size)}
+    found = replace(stepper, **{name: value for name, value in numbers.items() if getattr(stepper, name) is None})
     _LAST[world] = stepper, found
     return found
 
@@ -111,9 +107,7 @@ class Sleep:
 
     def __post_init__(self) -> None:
         for name in ("speed", "time"):
-            object.__setattr__(
-                self, name, finite_number(getattr(self, name), name, SimulationConfigError, positive=True)
-            )
+            self.__dict__[name] = finite_number(getattr(self, name), name, SimulationConfigError, positive=True)
 
 
 def sleeping_tree_count(world: World, stepper: TimeStepping) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody import MultibodyError, body_poses, point_jacobian_6d
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
-from contactlab.stepping.callbacks import Tau
+from contactlab.stepping.callbacks import Tau, tau_at
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
@@ -59,9 +59,8 @@ class Wrench:
             raise SimulationConfigError("Wrench.axes", f"must be 'world' or 'body', got {axes!r}")
         for name, value in (("force", force), ("moment", moment), ("at", at)):
             shape = (*(None,) * min(max(np.ndim(value) - 1, 0), 2), 3)
-            array = finite_array(value, f"Wrench.{name}", shape, SimulationConfigError)
-            object.__setattr__(self, name, read_only(array))
-        object.__setattr__(self, "axes", axes)
+            self.__dict__[name] = read_only(finite_array(value, f"Wrench.{name}", shape, SimulationConfigError))
+        self.__dict__["axes"] = axes
 
     def of_runs(self, runs: IntArray) -> Wrench:
         """Return the wrench on the runs with the indices ``runs``; arrays without a batch axis stay as they are."""
@@ -151,19 +150,13 @@ def with_wrenches(world: World, tau: Tau, f_ext: WrenchLaw) -> Tau:
     if f_ext is None:
         return tau
     model = world.model
-    constant = np.zeros(world.nv)
-    if tau is not None and not callable(tau):
-        constant = finite_array(tau, "tau", (world.nv,), SimulationConfigError)
-    fixed = None if callable(f_ext) else checked_wrenches(model, f_ext)
+    constant = tau if callable(tau) else tau_at(tau, 0.0, world.initial_q, world.initial_v)
+    fixed = {} if callable(f_ext) else checked_wrenches(model, f_ext)
 
     def both(time: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        now = constant
-        if callable(tau):
-            value, field = tau(time, q.copy(), v.copy()), f"tau at time {time:.9g}"
-            now = finite_array(value, field, (world.nv,), SimulationConfigError)
         wrenches = fixed
         if callable(f_ext):
             wrenches = checked_wrenches(model, f_ext(time, q.copy(), v.copy()), when=f" at time {time:.9g}")
-        return np.asarray(now + applied_by(model, q, wrenches or {}))
+        return np.asarray(tau_at(constant, time, q, v) + applied_by(model, q, wrenches))
 
     return both

@@ -90,12 +90,15 @@ def _add_words(value: Any, words: list[int]) -> None:
     elif isinstance(value, tuple):
         for part in value:
             _add_words(part, words)
+    elif isinstance(value, np.void):
+        # The address of the array of one record.
+        words.append(np.asarray(value.base).ctypes.data)
     elif value is None:
         words.append(0)
     elif isinstance(value, int | np.integer) and not isinstance(value, bool):
         words.append(int(value))
     else:
-        raise TypeError(f"a BoundCall holds arrays, tuples of such, integers and None, not {type(value).__name__}")
+        raise TypeError(f"a BoundCall holds arrays, records, tuples, integers and None, not {type(value).__name__}")
 
 
 def _remembered(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
@@ -133,8 +136,11 @@ def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any, in
 
 def _size(entry: Any, like: Any) -> int:
     """Return the size in bytes of a value of numba's type ``like``, for the target of the kernel ``entry``."""
-    context = entry.targetdescr.target_context
-    return int(context.get_abi_sizeof(context.data_model_manager[like].get_data_type()))
+
+    def words(part: Any) -> int:
+        return sum(map(words, part)) if isinstance(part, tuple | list) else 1
+
+    return 8 * words(entry.targetdescr.target_context.data_model_manager[like].get_argument_type())
 
 
 class BoundCall:
@@ -146,8 +152,8 @@ class BoundCall:
         A kernel of (buffer, type) that takes its arguments from the buffer by `unpack_arguments`, as a tuple of that
         type. Without the compiler it is called with None and the arguments.
     arguments
-        Arrays, tuples of arrays, integers, None. A record must be an array of one record: only its address is stored.
-        The object keeps them alive.
+        Arrays, tuples of arrays, integers, None, and records of an array of one: only their address is stored. The
+        object keeps them alive.
     known
         Words of arguments from other calls, by identity; new ones are added.
 

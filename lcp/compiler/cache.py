@@ -9,8 +9,10 @@ code.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import inspect
 import os
 import re
 import sys
@@ -19,12 +21,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lcp.compiler.folders import build_tag, cache_folder, remove_unused
-from lcp.compiler.kernel_files import known, seed_file
+from lcp.compiler.kernel_files import KernelFile, build_tag, cache_folder, known, remove_unused, seed_file
 from lcp.compiler.pipeline import rebuild_inner
 from lcp.compiler.releases import machine
 
-__all__ = ["cache_folder", "kernel_cache"]
+__all__ = ["KernelCache", "cache_folder"]
 
 _IMPORT = re.compile(r"^\s*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n#]+)", re.MULTILINE)
 
@@ -82,71 +83,46 @@ def _place(function: Callable[..., Any], file: str) -> str:
     return f"{name}-{_source_hash(Path(file))[:24]}"
 
 
-@functools.cache
-def kernel_cache() -> Any:
-    """Return a class of numba's function cache with our folders and our source stamp."""
-    import numba
-    from numba.core import caching
-    from numba.core.serialize import dumps
+class KernelCache:
+    """The cache of one kernel, in place of numba's; ``inner``: of its form that only kernels call."""
 
-    from lcp.compiler.kernel_files import KernelFile
+    def __init__(self, function: Callable[..., Any], inner: bool) -> None:
+        import numba
+        from numba.core.serialize import dumps
 
-    class Locator(caching._CacheLocator):
-        def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-            self._file, self._place = py_file, _place(py_func, py_file)
+        self._py_func, self._inner = function, inner
+        file = inspect.getfile(function)
+        place, stamp = _place(function, file), (numba.__version__, _source_hash(Path(file)))
+        # Without the brackets of functions in functions.
+        base = f"{Path(file).stem}.{re.sub('[<>]', '', function.__qualname__)}-kernel"
+        self.cache_path = os.path.join(cache_folder() or "", build_tag(), place)
+        self._file, self._seed = KernelFile(self.cache_path, base, stamp, dumps), seed_file(place, base, stamp, dumps)
+        known.extend(file for file in (self._seed, self._file) if file is not None)
 
-        def get_cache_path(self) -> str:
-            return os.path.join(cache_folder() or "", build_tag(), self._place)
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the stored compilation for a signature, or None."""
+        from numba.core.compiler import CompileResult
 
-        def get_source_stamp(self) -> str:
-            return _source_hash(Path(self._file))
+        target_context.refresh()
+        for file in (self._seed, self._file if cache_folder() else None):
+            data = None if file is None else file.load(self._key(sig))
+            if data is not None:
+                return rebuild_inner(target_context, data) or CompileResult._rebuild(target_context, *data)
+        return None
 
-        def get_disambiguator(self) -> str:
-            return "kernel"
+    def save_overload(self, sig: Any, compiled: Any) -> None:
+        """Store a compilation, unless it contains addresses of this process."""
+        root = cache_folder()
+        if root is None or compiled.library.has_dynamic_globals:
+            return
+        remove_unused(root)
+        # A full or missing disk must not break a solve: the kernel is already in memory.
+        with contextlib.suppress(OSError):
+            os.makedirs(self.cache_path, exist_ok=True)
+            self._file.save(self._key(sig), compiled._reduce())
 
-        @classmethod
-        def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Locator:
-            return cls(py_func, py_file)
+    def _key(self, sig: Any) -> Any:
+        """Return numba's key with our name of the machine; numba's is the one of the very processor."""
+        from numba.core.caching import Cache
 
-    class Impl(caching.CompileResultCacheImpl):
-        _locator_classes = [Locator]
-
-        def rebuild(self, target_context: Any, payload: Any) -> Any:
-            inner = rebuild_inner(target_context, payload)
-            return super().rebuild(target_context, payload) if inner is None else inner
-
-    class KernelCache(caching.FunctionCache):
-        _impl_class = Impl
-        inner = False
-
-        def __init__(self, py_func: Callable[..., Any]) -> None:
-            super().__init__(py_func)
-            stamp = numba.__version__, self._impl.locator.get_source_stamp()
-            base, place = self._impl.filename_base, os.path.basename(self._cache_path)
-            self._cache_file = KernelFile(self._cache_path, base, stamp, dumps)
-            self._seed = seed_file(place, base, stamp, dumps)
-            known.extend(file for file in (self._seed, self._cache_file) if file is not None)
-
-        def _load_overload(self, sig: Any, target_context: Any) -> Any:
-            for file in (self._seed, self._cache_file if cache_folder() else None):
-                data = None if file is None else file.load(self._index_key(sig, target_context.codegen()))
-                if data is not None:
-                    return self._impl.rebuild(target_context, data)
-            return None
-
-        def _index_key(self, sig: Any, codegen: Any) -> Any:
-            # numba's name is the one of the very processor for which it compiles.
-            return super()._index_key(sig, SimpleNamespace(magic_tuple=machine)), self.inner
-
-        def save_overload(self, sig: Any, data: Any) -> None:
-            root = cache_folder()
-            if root is None:
-                return
-            remove_unused(root)
-            # A full or missing disk must not break a solve: the kernel is already in memory.
-            try:
-                super().save_overload(sig, data)
-            except OSError:
-                return
-
-    return KernelCache
+        return Cache._index_key(self, sig, SimpleNamespace(magic_tuple=machine)), self._inner

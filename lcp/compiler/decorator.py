@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, overload
 
 from lcp.compiler.releases import is_tested
@@ -106,7 +107,7 @@ def _dispatcher(
     """Return numba's object for a function compiled with these options."""
     import numba
 
-    from lcp.compiler.cache import kernel_cache
+    from lcp.compiler.cache import KernelCache
     from lcp.compiler.compile_events import announce_compilations
     from lcp.compiler.pipeline import compiler_class
 
@@ -116,8 +117,7 @@ def _dispatcher(
     dispatcher.is_kernel = True
     announce_compilations()
     if is_tested("cache"):
-        dispatcher._cache = kernel_cache()(function)
-        dispatcher._cache.inner = "no_cpython_wrapper" in options
+        dispatcher._cache = KernelCache(function, "no_cpython_wrapper" in options)
     if is_tested("literals"):
         _one_version_per_type(dispatcher)
     _compile_fast(dispatcher)
@@ -168,7 +168,6 @@ def _compile_interruptibly(dispatcher: Any) -> None:
 
 def _compile_fast(dispatcher: Any) -> None:
     """Compile the dispatcher's kernel under `fast_compilation` and with `plain_indexing` of its module."""
-    from lcp.compiler.indices import plain_indexing
     from lcp.compiler.type_lookup_cache import fast_compilation
 
     module = dispatcher.py_func.__module__
@@ -180,3 +179,54 @@ def _compile_fast(dispatcher: Any) -> None:
             return original(args, return_type)
 
     compiler.compile = compile_swiftly
+
+
+# Modules of kernels with indices that count from the end: there -1 is the position after all entries examined.
+COUNTING = ("lcp.kernels.lemke", "lcp.kernels.extended")
+# Packages whose other kernels have no such indices; kernels of users can have them.
+OURS = ("lcp.", "contactlab.", "problem_data.")
+
+
+@contextlib.contextmanager
+def plain_indexing(module: str) -> Iterator[None]:
+    """Compile the indices of this module's kernels without checks; such blocks can be nested, under numba's lock."""
+    from numba.cpython import slicing
+    from numba.np import arrayobj
+
+    numbas = _numbas()
+    before = arrayobj.fix_integer_index, slicing.fix_slice
+    if is_tested("indices"):
+        counts = module.startswith(COUNTING) or not module.startswith(OURS)
+        arrayobj.fix_integer_index, slicing.fix_slice = numbas if counts else (_from_start, _within)
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index, slicing.fix_slice = before
+
+
+@functools.cache
+def _numbas() -> tuple[Any, Any]:
+    """Return numba's functions, before any is replaced."""
+    from numba.cpython import slicing
+    from numba.np import arrayobj
+
+    return arrayobj.fix_integer_index, slicing.fix_slice
+
+
+def _from_start(context: Any, builder: Any, index_type: Any, index: Any, size: Any) -> Any:
+    """Return an index unchanged, except for a literal -1."""
+    from numba.core import types
+
+    literal = getattr(index_type, "literal_value", 0)
+    if literal < 0:
+        # Of numba's own functions.
+        return builder.add(size, context.get_constant(types.intp, literal))
+    return context.cast(builder, index, index_type, types.intp if index_type.signed else types.uintp)
+
+
+def _within(builder: Any, bounds: Any, size: Any) -> None:
+    """Use the end of the array as the end of a slice without one."""
+    from llvmlite import ir
+
+    endless = ir.Constant(size.type, 2 ** (size.type.width - 1) - 1)
+    bounds.stop = builder.select(builder.icmp_signed("==", bounds.stop, endless), size, bounds.stop)

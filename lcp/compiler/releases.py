@@ -20,7 +20,7 @@ _RELEASES = ("0.65", "0.67", "0.68")
 
 #: Patch, and the minor releases of numba with which it was tried.
 TESTED_RELEASES: dict[str, tuple[str, ...]] = {
-    # numba's cache uses a locator that is keyed on all sources of a kernel (`cache`).
+    # Compiled kernels are stored with a key of all their sources (`cache`).
     "cache": _RELEASES,
     # The option `_nrt` leaves out reference counting, and with it the fusion of array expressions, which allocates.
     "uncounted": _RELEASES,
@@ -36,15 +36,15 @@ TESTED_RELEASES: dict[str, tuple[str, ...]] = {
     "values": _RELEASES,
     # Signatures are looked up once, and options without a property for each (`type_lookup_cache`).
     "lookups": _RELEASES,
-    # Passes run without announcements; variables of uncounted kernels are not deleted (`numba_memoization`).
+    # Passes run without announcements; variables of uncounted kernels are not deleted (`type_lookup_cache`).
     "passes": ("0.68",),
-    # Repeated work is done once (`numba_memoization`).
+    # Repeated work is done once (`type_lookup_cache`).
     "spared": ("0.68",),
     # A kernel that is inlined is not copied before (`type_lookup_cache`).
     "copies": _RELEASES,
     # Tuples and arrays are replaced by their scalars (`scalar_replacement`).
     "aggregates": _RELEASES,
-    # No index counts from the end, and no slice ends beyond an array (`indices`).
+    # No index counts from the end, and no slice ends beyond an array (`decorator`).
     "indices": _RELEASES,
     # Views of buffers, and arrays on the stack, are built directly (`views`).
     "views": _RELEASES,

@@ -1,12 +1,20 @@
-"""Faster lookups of types within a compilation.
+"""Patches that cache or skip repeated work of numba and llvmlite in a compilation.
 
 The types of ``a + b`` for two floats are looked up once, instead of a search among the candidates at every plus sign.
 The collector of cyclic garbage is disabled, because a compilation makes millions of objects that all remain.
+
+Each call of LLVM is announced to all listeners of compilation times. The name of a kernel contains the types of all its
+arguments, thousands of letters for a tuple of arrays, and is repeated at every call. Forty passes are run over each
+kernel. Around each pass numba formats its name and arguments for listeners, and looks through all statements for
+deletions of variables, which it adds at the end. In kernels without reference counts these deletions have no effect.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
+import pickle
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -41,29 +49,7 @@ def _quick() -> Iterator[None]:
     """Replace slow parts of numba by the tested patches, and stop garbage collection, while the context is entered."""
     import gc
 
-    from numba.core import lowering, typeinfer
-    from numba.core.inline_closurecall import InlineWorker
-    from numba.core.ir import Inst
-    from numba.core.postproc import PostProcessor
-    from numba.core.targetconfig import TargetConfig
-    from numba.core.types.functions import BaseFunction
-
-    from lcp.compiler import numba_memoization, scalar_replacement
-
-    places: list[tuple[Any, str, Any]] = []
-    if is_tested("lookups"):
-        places.append((TargetConfig, "values", _values))
-        places.append((BaseFunction, "get_call_type", _memoized_call_type(BaseFunction.get_call_type)))
-        places.append((Inst, "_rec_list_vars", _variables))
-        places.append((PostProcessor, "run", _minimal_postprocessing(PostProcessor.run)))
-        places += [(module, "new_error_context", _Context) for module in (lowering, typeinfer)]
-    if is_tested("copies"):
-        places.append((InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function)))
-    if is_tested("aggregates"):
-        places += scalar_replacement.patches()
-    places += numba_memoization.pass_patches()
-    if is_tested("spared"):
-        places += numba_memoization.numba_patches() + numba_memoization.inlining_patches()
+    places = _patches()
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
     gc.disable()
@@ -80,6 +66,59 @@ def _quick() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+def _patches() -> list[tuple[Any, str, Any]]:
+    """Return the tested replacements in numba and llvmlite: objects, names, functions."""
+    from llvmlite.binding import ffi
+    from numba.core import base, byteflow, funcdesc, interpreter, lowering, ssa, typeinfer, untyped_passes
+    from numba.core.compiler_machinery import PassManager
+    from numba.core.inline_closurecall import InlineWorker
+    from numba.core.ir import Inst
+    from numba.core.postproc import PostProcessor
+    from numba.core.targetconfig import TargetConfig
+    from numba.core.types.functions import BaseFunction
+
+    from lcp.compiler import scalar_replacement
+
+    quiet = SimpleNamespace(debug=lambda *_: None)
+    # Functions, because another release may lack some of the names.
+    patches: dict[str, Callable[[], list[tuple[Any, str, Any]]]] = {
+        "lookups": lambda: [
+            (TargetConfig, "values", _values),
+            (BaseFunction, "get_call_type", _memoized_call_type(BaseFunction.get_call_type)),
+            (Inst, "_rec_list_vars", _variables),
+            (PostProcessor, "run", _minimal_postprocessing(PostProcessor.run)),
+            *((module, "new_error_context", _Context) for module in (lowering, typeinfer)),
+        ],
+        "copies": lambda: [(InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function))],
+        "aggregates": scalar_replacement.patches,
+        "passes": lambda: [
+            (PassManager, "_runPass", _run_pass_silently(PassManager._runPass)),
+            (PostProcessor, "_insert_var_dels", _only_if_refcounted(PostProcessor._insert_var_dels)),
+            (byteflow, "_logger", quiet),
+            (ssa, "_logger", quiet),
+        ],
+        "spared": lambda: [
+            (base, "_has_loc", _remembering_code(base._has_loc)),
+            (ffi._lib_fn_wrapper, "__call__", _call_llvm),
+            (funcdesc, "default_mangler", _short_mangling(funcdesc.default_mangler)),
+            (
+                interpreter,
+                "peep_hole_delete_with_exit",
+                _only_if(interpreter.peep_hole_delete_with_exit, _enters_context),
+            ),
+            (
+                interpreter,
+                "peep_hole_fuse_dict_add_updates",
+                _only_if(interpreter.peep_hole_fuse_dict_add_updates, _has_dictionary),
+            ),
+            (untyped_passes, "fixup_var_define_in_scope", _define_in_scopes),
+            (InlineWorker, "run_untyped_passes", _remembering_read(InlineWorker.run_untyped_passes)),
+            (lowering, "compute_use_defs", _remembering_last(lowering.compute_use_defs)),
+        ],
+    }
+    return [one for name, places in patches.items() if is_tested(name) for one in places()]
 
 
 def _uncopied(inline_function: Callable[..., Any]) -> Callable[..., Any]:
@@ -208,3 +247,165 @@ def _memoized_call_type(call_type: Callable[..., Any]) -> Callable[..., Any]:
         return known[1]
 
     return get_call_type
+
+
+def _remembering_code(asked: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Cache a query about a function by its code."""
+    known: dict[Any, bool] = {}
+
+    def answer(function: Any) -> bool:
+        code = getattr(function, "__code__", None)
+        if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+            return asked(function)
+        if code not in known:
+            known[code] = asked(function)
+        return known[code]
+
+    return answer
+
+
+def _call_llvm(function: Any, *arguments: Any, **named: Any) -> Any:
+    """Call LLVM, under its lock."""
+    with function._lock._lock:
+        return function._cfn(*arguments, **named)
+
+
+def _short_mangling(mangle: Callable[..., str]) -> Callable[..., str]:
+    """Return a replacement of `funcdesc.default_mangler` whose names have a digest of argument types and options."""
+    # The type is stored: another type has another id.
+    known: dict[int, tuple[bytes, Any]] = {}
+
+    def named(part: Any) -> bytes:
+        found = known.get(id(part))
+        if found is None:
+            found = known[id(part)] = hashlib.sha256(f"{type(part).__name__} {part}".encode()).digest(), part
+        return found[0]
+
+    def brief(name: str, arguments: Any, *, abi_tags: Any = (), uid: int | None = None) -> str:
+        digest = hashlib.sha256(b"".join(map(named, arguments)) + repr(abi_tags).encode()).hexdigest()[:24]
+        return mangle(name, (f"k{digest}",), uid=uid)
+
+    return brief
+
+
+def _remembering_last(asked: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Cache the last result of a query about blocks that is made twice in a row."""
+    last: list[Any] = [None, None]
+
+    def answer(blocks: Any) -> Any:
+        if last[0] is not blocks:
+            last[:] = blocks, asked(blocks)
+        return last[1]
+
+    return answer
+
+
+def _only_if(rewrite: Callable[[Any], Any], needed: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Search all statements only in functions that contain the searched item."""
+    return lambda function: rewrite(function) if needed(function) else function
+
+
+def _enters_context(function: Any) -> bool:
+    scopes = {id(block.scope): block.scope for block in function.blocks.values()}
+    names = (name for scope in scopes.values() for name in scope.localvars._con)
+    return any(name.startswith("$setup_with_exitfn") for name in names)
+
+
+def _has_dictionary(function: Any) -> bool:
+    return any(
+        getattr(getattr(statement, "value", None), "op", None) == "build_map"
+        for block in function.blocks.values()
+        for statement in block.body
+    )
+
+
+def _define_in_scopes(blocks: Any) -> None:
+    """Replace `ir_utils.fixup_var_define_in_scope`: once for blocks of one scope."""
+    used = {var: None for block in blocks.values() for statement in block.body for var in statement.list_vars()}
+    for scope in {id(block.scope): block.scope for block in blocks.values()}.values():
+        for variable in used:
+            if variable.name not in scope.localvars:
+                scope.localvars.define(variable.name, variable)
+
+
+def _run_pass_silently(run_pass: Callable[..., None]) -> Callable[..., None]:
+    """Replace `PassManager._runPass`: without announcements and clocks, unless they are needed."""
+    from numba.core import event
+
+    def run(manager: Any, index: int, one: Any, state: Any) -> None:
+        printed = manager._print_before or manager._print_after or manager._print_wrap
+        if printed or manager._ENFORCING or event._registered["numba:run_pass"]:
+            run_pass(manager, index, one, state)
+            return
+        one.analysis = manager._analysis
+        one.run_initialization(state)
+        one.run_pass(state)
+        one.run_finalizer(state)
+
+    return run
+
+
+def _only_if_refcounted(insert: Callable[..., None]) -> Callable[..., None]:
+    """Replace `PostProcessor._insert_var_dels`: only for a function that counts references; others free nothing."""
+    from numba.core.targetconfig import ConfigStack
+
+    def insert_deletions(processor: Any, extend_lifetimes: bool = False) -> None:
+        flags = ConfigStack.top_or_none()
+        if flags is None or flags.nrt:
+            insert(processor, extend_lifetimes)
+
+    return insert_deletions
+
+
+def _remembering_read(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace `InlineWorker.run_untyped_passes`: read a function that is inlined once, and copy it for each call."""
+    known: dict[tuple[Any, bool], tuple[bytes, list[Any]]] = {}
+
+    def read_once(worker: Any, function: Any, enable_ssa: bool = False) -> Any:
+        key = function, enable_ssa
+        if key not in known:
+            known[key] = _pickled(read(worker, function, enable_ssa=enable_ssa))
+        # As reading does, for later requests.
+        worker.flags.enable_ssa = enable_ssa
+        pickled, kept = known[key]
+        unpickler = pickle.Unpickler(io.BytesIO(pickled))
+        unpickler.persistent_load = kept.__getitem__  # type: ignore[method-assign]
+        copy = unpickler.load()
+        # It gets a new identity, which names inlined variables.
+        derived = copy.derive(copy.blocks, loc=copy.loc)
+        derived._definitions = copy._definitions
+        return derived
+
+    return read_once
+
+
+def _pickled(function: Any) -> tuple[bytes, list[Any]]:
+    """Pickle a function in numba's language; return also the other objects in it, which copies share."""
+    from numba.core import ir
+
+    kept: list[Any] = []
+    own = (
+        ir.FunctionIR,
+        ir.Block,
+        ir.Scope,
+        ir.Inst,
+        ir.AbstractRHS,
+        ir.VarMap,
+        str,
+        dict,
+        list,
+        tuple,
+        set,
+        type(None),
+    )
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value: Any) -> int | None:
+            if isinstance(value, own):
+                return None
+            kept.append(value)
+            return len(kept) - 1
+
+    file = io.BytesIO()
+    Pickler(file).dump(function)
+    return file.getvalue(), kept

@@ -16,6 +16,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -40,8 +41,7 @@ def account_free_trees(
     for k in range(in_island.shape[0]):
         work.island_of[k] = 0 if in_island[k] != 0 else -1
     if joints is not None:
-        for j in range(joints.target.shape[0]):
-            joints.target[j] = targets[j]
+        copy_array(targets, joints.target)
         free_motion(world, work, joints, h, parameters)
     move_free_trees(world, work, h, parameters)
     for k in range(in_island.shape[0]):
@@ -110,8 +110,7 @@ def recompute_energy_terms(
     c = 0
     other = work.scratch[0:3]
     for i in range(h.shape[0]):
-        for j in range(q.shape[1]):
-            work.q[j] = q[i, j]
+        copy_array(q[i], work.q)
         for j in range(v.shape[1]):
             work.v[j] = v[i, j]
             work.tau[j] = tau[i, j] if tau.shape[0] > 0 else 0.0

@@ -46,7 +46,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from lcp.compiler.bound_call import call_address, unpack_arguments
-from lcp.compiler.kernels.atomics import atomic_add, atomic_load, atomic_store
+from lcp.compiler.kernels import atomic_add, atomic_load, atomic_store, copy_array
 from lcp.kernels import Ints, kernel
 
 
@@ -86,18 +86,10 @@ def swap_run(
 
 
 @kernel(inline=True)
-def copy_numbers(given: Any, out: Any) -> None:
-    """Copy an array (n,) up to the length of the shorter one."""
-    for j in range(out.shape[0]):
-        out[j] = given[j]
-
-
-@kernel(inline=True)
 def copy_rows(given: Any, out: Any, n: int) -> None:
     """Copy the first n rows of an array."""
     for i in range(n):
-        for j in range(out.shape[1]):
-            out[i, j] = given[i, j]
+        copy_array(given[i], out[i])
 
 
 @kernel(inner=True)
@@ -112,23 +104,22 @@ def load_run(
 ) -> None:
     """Load the state of run i and the inputs of its steps; the chunk is empty."""
     # motion
-    copy_numbers(slots.q[i], work.q)
-    copy_numbers(slots.q[i], start.q)
-    copy_numbers(slots.v[i], work.v)
-    copy_numbers(slots.v[i], start.v)
-    copy_numbers(slots.tau[i], work.tau)
+    copy_array(slots.q[i], work.q)
+    copy_array(slots.q[i], start.q)
+    copy_array(slots.v[i], work.v)
+    copy_array(slots.v[i], start.v)
+    copy_array(slots.tau[i], work.tau)
     # contacts, rows of joints, rest
     n_contacts = slots.contacts[i]
-    for c in range(n_contacts):
-        work.previous_id[c] = slots.contact_id[i, c]
+    copy_array(slots.contact_id[i], work.previous_id[:n_contacts])
     copy_rows(slots.contact_z[i], work.previous_z, n_contacts)
     if joints is not None:
-        copy_numbers(slots.target[i], joints.target)
-        copy_numbers(slots.was_active[i], joints.was_active)
+        copy_array(slots.target[i], joints.target)
+        copy_array(slots.was_active[i], joints.was_active)
         copy_rows(slots.row_z[i], joints.previous_z, joints.was_active.shape[0])
     if parameters.sleep != 0:
-        copy_numbers(slots.rest[i], work.rest)
-        copy_numbers(slots.previous_tau[i], work.previous_tau)
+        copy_array(slots.rest[i], work.rest)
+        copy_array(slots.previous_tau[i], work.previous_tau)
     # numbers
     start.time[0] = slots.time[i]
     parameters.time = slots.time[i]
@@ -161,10 +152,10 @@ def store_run(
     if last < 0:
         return
     # motion, and the state before the last step
-    copy_numbers(work.q, slots.q[i])
-    copy_numbers(work.v, slots.v[i])
-    copy_numbers(chunk.q[last - 1] if last > 0 else start.q, slots.q_before[i])
-    copy_numbers(chunk.v[last - 1] if last > 0 else start.v, slots.v_before[i])
+    copy_array(work.q, slots.q[i])
+    copy_array(work.v, slots.v[i])
+    copy_array(chunk.q[last - 1] if last > 0 else start.q, slots.q_before[i])
+    copy_array(chunk.v[last - 1] if last > 0 else start.v, slots.v_before[i])
     slots.time[i] = parameters.time
     slots.time_before[i] = chunk.time[last - 1] if last > 0 else start.time[0]
     slots.last_h[i] = parameters.last_h
@@ -175,13 +166,13 @@ def store_run(
     first = control.chunk_contacts - n_contacts
     slots.contacts[i] = n_contacts
     slots.contact_rows[i] = n_contacts
+    copy_array(work.previous_id, slots.contact_id[i, :n_contacts])
     for c in range(n_contacts):
-        slots.contact_id[i, c] = work.previous_id[c]
         slots.contact[i, c] = chunk.contact[first + c]
     copy_rows(work.previous_z, slots.contact_z[i], n_contacts)
     # rows of joints
     if joints is not None:
-        copy_numbers(joints.was_active, slots.was_active[i])
+        copy_array(joints.was_active, slots.was_active[i])
         copy_rows(joints.previous_z, slots.row_z[i], joints.was_active.shape[0])
         first = control.chunk_joints
         while first > 0 and chunk.joint[first - 1].step == control.step - 1:
@@ -191,9 +182,9 @@ def store_run(
             slots.joint[i, n] = chunk.joint[first + n]
     # rest
     if parameters.sleep != 0:
-        copy_numbers(work.rest, slots.rest[i])
-        copy_numbers(chunk.asleep[last], slots.asleep[i])
-        copy_numbers(work.previous_tau, slots.previous_tau[i])
+        copy_array(work.rest, slots.rest[i])
+        copy_array(chunk.asleep[last], slots.asleep[i])
+        copy_array(work.previous_tau, slots.previous_tau[i])
 
 
 @kernel

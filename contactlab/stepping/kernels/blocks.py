@@ -35,7 +35,6 @@ from contactlab.stepping.kernels.layout import (
     MU,
     NORMAL,
     POINT,
-    PREVIOUS,
     RESTITUTION,
     SHAPE_A,
     SHAPE_B,
@@ -53,6 +52,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -105,10 +105,8 @@ def solve_tree_frame(
 def clear_frame(spans: IntArray, P: FloatArray) -> None:
     """Set the three rows of P to 0 within the contact's spans."""
     for i in range(3):
-        for j in range(spans[0], spans[1]):
-            P[i, j] = 0.0
-        for j in range(spans[2], spans[3]):
-            P[i, j] = 0.0
+        fill_array(P[i, spans[0] : spans[1]], 0.0)
+        fill_array(P[i, spans[2] : spans[3]], 0.0)
 
 
 @kernel(inner=True)
@@ -130,51 +128,40 @@ def contact_jacobian(
     spans: IntArray,
     a: int,
     b: int,
-    x: FloatArray,
+    x: FloatArray | None,
     P: FloatArray,
     X: FloatArray,
     scratch: FloatArray,
 ) -> None:
     """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: the Jacobian of the relative velocity at x.
 
-    The velocity is of body b relative to body a, in world axes. Columns are the island's velocities. Body b moves; body
-    a may be the world (-1), or fixed to it. ``scratch`` (4 nv,).
+    Without x, it is the Jacobian of the relative angular velocity. The velocity is of body b relative to body a, in
+    world axes. Columns are the island's velocities. Body b moves; body a may be the world (-1), or fixed to it.
+    ``scratch`` (4 nv,).
     """
     clear_frame(spans, P)
-    k = world.bodies[b, BODY_TREE]
-    o = work.origins[world.bodies[b, BODY_ROOT]]
-    shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
-    add_contact_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, 1.0, shift, P)
-    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
-    if other >= 0:
+    add_body_columns(world, work, b, 1.0, x, P)
+    if a >= 0:
         # If both are in one tree, the degrees of freedom below both bodies cancel.
-        o = work.origins[world.bodies[a, BODY_ROOT]]
-        shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
-        add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
+        add_body_columns(world, work, a, -1.0, x, P)
     fill_responses(world, work, a, b, P, X, scratch)
 
 
 @kernel(inner=True)
-def angular_jacobian(
-    world: PackedWorld,
-    work: StepWork,
-    spans: IntArray,
-    a: int,
-    b: int,
-    P: FloatArray,
-    X: FloatArray,
-    scratch: FloatArray,
+def add_body_columns(
+    world: PackedWorld, work: StepWork, body: int, sign: float, x: FloatArray | None, P: FloatArray
 ) -> None:
-    """Fill P and X as `contact_jacobian` does, for the angular velocity of body b relative to body a."""
-    clear_frame(spans, P)
-    k = world.bodies[b, BODY_TREE]
-    shift = work.tree_offset[k] - world.trees[k, TREE_DOF]
-    add_turning_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], 1.0, shift, P)
-    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
-    if other >= 0:
-        shift = work.tree_offset[other] - world.trees[other, TREE_DOF]
-        add_turning_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], -1.0, shift, P)
-    fill_responses(world, work, a, b, P, X, scratch)
+    """Add to P the columns of a body's velocity at x, or of its angular velocity; a fixed body has none."""
+    tree = world.bodies[body, BODY_TREE]
+    if tree < 0:
+        return
+    shift = work.tree_offset[tree] - world.trees[tree, TREE_DOF]
+    dof = world.bodies[body, BODY_DOF]
+    if x is None:
+        add_turning_columns(world.dof_parent, work.S, dof, sign, shift, P)
+    else:
+        origin = work.origins[world.bodies[body, BODY_ROOT]]
+        add_contact_columns(world.dof_parent, work.S, dof, origin, x, sign, shift, P)
 
 
 @kernel(inner=True)
@@ -280,8 +267,24 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
         if lower == upper:
             span[2] = span[1]
         for row in range(nc + c * r, nc + (c + 1) * r):
-            for j in range(4):
-                island.column_ranges[row, j] = span[j]
+            copy_array(span, island.column_ranges[row])
+
+
+@kernel(inner=True)
+def gather(world: PackedWorld, work: StepWork, i: int, values: FloatArray, out: FloatArray) -> None:
+    """Copy values per velocity (nv,) of the trees of island ``i`` to the island's order."""
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        own = values[world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]]
+        copy_array(own, out[work.tree_offset[k] : work.tree_offset[k] + own.shape[0]])
+
+
+@kernel(inner=True)
+def scatter(world: PackedWorld, work: StepWork, i: int, values: FloatArray, out: FloatArray) -> None:
+    """Copy values per velocity in the order of island ``i`` to its trees (nv,)."""
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        copy_array(values[work.tree_offset[k] :], out[world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]])
 
 
 @kernel(inner=True)
@@ -320,13 +323,9 @@ def build_blocks(
     surface = work.scratch[3:6]
 
     # velocities of the trees
-    for n in range(work.tree_start[i], work.tree_start[i + 1]):
-        k = work.island_trees[n]
-        a = world.trees[k, TREE_DOF]
-        for j in range(world.trees[k + 1, TREE_DOF] - a):
-            island.Mv[work.tree_offset[k] + j] = work.Mv[a + j]
-            island.v_free[work.tree_offset[k] + j] = work.v_free[a + j]
-            island.dv_deps[work.tree_offset[k] + j] = work.dv_deps[a + j]
+    gather(world, work, i, work.Mv, island.Mv)
+    gather(world, work, i, work.v_free, island.v_free)
+    gather(world, work, i, work.dv_deps, island.dv_deps)
     for row in range(m):
         island.k[row] = 0.0
         island.gamma[row] = 0.0
@@ -398,33 +397,6 @@ def build_blocks(
         island.mu[c] = floats[MU]
         island.cone_contacts[c] = c
         island.gammaE[c] = 0.0
-
-
-@kernel(inner=True)
-def fill_warm_start(work: StepWork, island: IslandWork, control: StepControl, edges: int) -> bool:
-    """Fill the contacts' part of z0 from the previous step, 0 for new contacts; return False if none matched."""
-    progress = island.progress[0]
-    first = work.contact_start[control.island]
-    nc = progress.nc
-    r = edges // 2
-    nr = progress.nr
-    matched = False
-    for c in range(nc):
-        old = work.contact_int[work.island_contacts[first + c], PREVIOUS]
-        if old >= 0:
-            matched = True
-            island.z0[c] = work.previous_z[old, 0]
-            for e in range(r):
-                island.z0[nc + c * r + e] = work.previous_z[old, 1 + e]
-                island.z0[nc + nr + c * r + e] = work.previous_z[old, 1 + r + e]
-            island.z0[nc + 2 * nr + c] = work.previous_z[old, 1 + 2 * r]
-        else:
-            island.z0[c] = 0.0
-            for e in range(r):
-                island.z0[nc + c * r + e] = 0.0
-                island.z0[nc + nr + c * r + e] = 0.0
-            island.z0[nc + 2 * nr + c] = 0.0
-    return matched
 
 
 @kernel(inline=True)

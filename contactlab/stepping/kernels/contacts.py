@@ -13,9 +13,7 @@ from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
     BODY_DOF,
-    CONTACT_FLOATS,
     CONTACT_ID,
-    CONTACT_INTS,
     GAP,
     GAP_CORRECTION,
     HALF_SPACE,
@@ -28,9 +26,11 @@ from contactlab.stepping.kernels.layout import (
     SHAPE_A,
     SHAPE_B,
     VN_MINUS,
+    FloatArray,
     PackedWorld,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array
 from lcp.kernels import kernel
 
 
@@ -43,10 +43,43 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 @kernel(inline=True)
 def move_contact(work: StepWork, c: int, place: int) -> None:
     """Copy contact ``c`` of the contact buffers to the earlier row ``place``."""
-    for j in range(CONTACT_INTS):
-        work.contact_int[place, j] = work.contact_int[c, j]
-    for j in range(CONTACT_FLOATS):
-        work.contact_float[place, j] = work.contact_float[c, j]
+    copy_array(work.contact_int[c], work.contact_int[place])
+    copy_array(work.contact_float[c], work.contact_float[place])
+
+
+@kernel(inner=True)
+def write_contact(
+    work: StepWork,
+    row: int,
+    body_a: int,
+    body_b: int,
+    half_space: int,
+    number: int,
+    shape_a: int,
+    shape_b: int,
+    point: FloatArray,
+    normal: FloatArray,
+    sign: float,
+    law: tuple[float, float, float, float],
+) -> None:
+    """Write a row of the contact buffers; the normal is ``sign`` times the given one.
+
+    ``number`` is the id, ``law`` has gap, friction, restitution and normal velocity.
+    """
+    ints = work.contact_int[row]
+    ints[BODY_A] = body_a
+    ints[BODY_B] = body_b
+    ints[HALF_SPACE] = half_space
+    ints[CONTACT_ID] = number
+    ints[PREVIOUS] = -1
+    ints[SHAPE_A] = shape_a
+    ints[SHAPE_B] = shape_b
+    floats = work.contact_float[row]
+    for k in range(3):
+        floats[POINT + k] = point[k]
+        floats[NORMAL + k] = sign * normal[k]
+    floats[GAP], floats[MU], floats[RESTITUTION], floats[VN_MINUS] = law
+    floats[GAP_CORRECTION] = 0.0
 
 
 @kernel(inner=True)
@@ -94,24 +127,12 @@ def half_space_contacts(
                 # If a filter excludes the pair, it has no coefficient.
                 if near and world.pair_mu[world.point_shape[i], s] >= 0.0:
                     if count < capacity:
-                        ints = work.contact_int[count]
-                        floats = work.contact_float[count]
-                        ints[BODY_A] = -1
-                        ints[BODY_B] = b
-                        ints[HALF_SPACE] = s
-                        ints[CONTACT_ID] = contact_id(b, s, i - first)
-                        ints[PREVIOUS] = -1
                         shape = world.point_shape[i]
-                        ints[SHAPE_A] = -1
-                        ints[SHAPE_B] = shape
-                        for j in range(3):
-                            floats[POINT + j] = p[j]
-                            floats[NORMAL + j] = normal[j]
-                        floats[GAP] = gap
-                        floats[MU] = world.pair_mu[shape, s]
-                        floats[RESTITUTION] = pair_restitution(world.restitution, ground, world.material[shape], -vn)
-                        floats[VN_MINUS] = vn
-                        floats[GAP_CORRECTION] = 0.0
+                        bounces = pair_restitution(world.restitution, ground, world.material[shape], -vn)
+                        law = gap, world.pair_mu[shape, s], bounces, vn
+                        write_contact(
+                            work, count, -1, b, s, contact_id(b, s, i - first), -1, shape, p, normal, 1.0, law
+                        )
                     count += 1
                 if reduce and (i + 1 == last or world.point_shape[i + 1] != world.point_shape[i]):
                     if begin + 4 < count <= capacity:
@@ -146,10 +167,8 @@ def add_external_contacts(world: PackedWorld, work: StepWork, h: float, margin: 
         vn = from_float[NORMAL] * moving[0] + from_float[NORMAL + 1] * moving[1] + from_float[NORMAL + 2] * moving[2]
         if from_float[GAP] <= margin + h * max(0.0, -vn):
             if count < work.contact_int.shape[0]:
-                for j in range(CONTACT_INTS):
-                    work.contact_int[count, j] = from_int[j]
-                for j in range(CONTACT_FLOATS):
-                    work.contact_float[count, j] = from_float[j]
+                copy_array(from_int, work.contact_int[count])
+                copy_array(from_float, work.contact_float[count])
                 work.contact_float[count, VN_MINUS] = vn
                 work.contact_float[count, GAP_CORRECTION] = 0.0
             count += 1

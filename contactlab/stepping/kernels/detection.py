@@ -2,7 +2,7 @@
 
 An island is a set of kinematic trees connected by contacts, joint rows and loops. The world is not a tree: contacts
 with it connect nothing. Islands are numbered in ascending order of their lowest tree; trees and contacts keep their
-order within an island.
+order within an island. Islands at rest sleep through a step; for each tree the time for which it has rested is counted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.layout import tree
 from contactlab.stepping.kernels.blocks import allowance_of
 from contactlab.stepping.kernels.contacts import (
     add_external_contacts,
@@ -21,12 +22,15 @@ from contactlab.stepping.kernels.contacts import (
 )
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_rows import exceeds_stops, find_joint_rows
-from contactlab.stepping.kernels.kinematic import predict_poses, turns_far
+from contactlab.stepping.kernels.kinematic import kinematic_index, predict_poses, turns_far
 from contactlab.stepping.kernels.layout import (
+    ASLEEP,
+    AWAKE,
     BODY_A,
     BODY_B,
     BODY_TREE,
     CONTACT_ID,
+    EXTERNAL_ID,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FAILURE_SINGULAR,
@@ -39,9 +43,12 @@ from contactlab.stepping.kernels.layout import (
     RESERVE,
     SHORT_OF_CONTACTS,
     TREE_DOF,
+    TREE_LINK,
     UNSOLVED,
+    WOKEN,
     Collision,
     FloatArray,
+    IntArray,
     JointRows,
     PackedWorld,
     Parameters,
@@ -49,7 +56,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from contactlab.stepping.kernels.pairs import pair_contacts
-from contactlab.stepping.kernels.sleeping import put_to_sleep
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -233,40 +240,48 @@ def label_islands(world: PackedWorld, work: StepWork, joints: JointRows | None, 
         else:
             work.island_of[k] = work.island_of[root]
 
-    # numbers of trees and contacts of each island
-    for i in range(n_islands + 1):
-        work.tree_start[i] = 0
-        work.contact_start[i] = 0
+    # trees, contacts and rows of each island
+    list_by_island(work.island_of, nt, n_islands, work.tree_start, work.island_trees)
     for i in range(n_islands):
         work.island_nv[i] = 0
-    for k in range(nt):
-        if work.island_of[k] >= 0:
-            work.tree_start[work.island_of[k] + 1] += 1
-    for i in range(n_contacts):
-        work.contact_start[work.island_of[world.bodies[work.contact_int[i, BODY_B], BODY_TREE]] + 1] += 1
-    for i in range(n_islands):
-        work.tree_start[i + 1] += work.tree_start[i]
-        work.contact_start[i + 1] += work.contact_start[i]
-    # Lists: start[i] runs through the entries of island i, and one shift restores it afterwards.
-    for k in range(nt):
-        i = work.island_of[k]
-        if i >= 0:
-            work.island_trees[work.tree_start[i]] = k
-            work.tree_start[i] += 1
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[n]
             work.tree_offset[k] = work.island_nv[i]
             work.island_nv[i] += world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF]
     for c in range(n_contacts):
-        i = work.island_of[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]]
-        work.island_contacts[work.contact_start[i]] = c
-        work.contact_start[i] += 1
-    for i in range(n_islands, 0, -1):
-        work.tree_start[i] = work.tree_start[i - 1]
-        work.contact_start[i] = work.contact_start[i - 1]
-    work.tree_start[0] = 0
-    work.contact_start[0] = 0
+        work.contact_island[c] = work.island_of[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]]
+    list_by_island(work.contact_island, n_contacts, n_islands, work.contact_start, work.island_contacts)
     if joints is not None:
-        list_joint_rows(work, joints, n_islands)
+        count = joints.active.shape[0]
+        for row in range(count):
+            tree = joints.trees[joints.row_trees[row]]
+            joints.row_island[row] = work.island_of[tree] if joints.active[row] != 0 else -1
+        list_by_island(joints.row_island, count, n_islands, joints.row_start, joints.island_rows)
     return n_islands
+
+
+@kernel(inner=True)
+def list_by_island(island_of: IntArray, count: int, n_islands: int, start: IntArray, out: IntArray) -> None:
+    """Fill ``out`` with the numbers of ``count`` items by island, ascending, and their starts in ``start``.
+
+    ``island_of`` has the island of each item, -1 for none.
+    """
+    for i in range(n_islands + 1):
+        start[i] = 0
+    for item in range(count):
+        if island_of[item] >= 0:
+            start[island_of[item] + 1] += 1
+    for i in range(n_islands):
+        start[i + 1] += start[i]
+    # start[i] runs through the entries of island i, and one shift restores it afterwards.
+    for item in range(count):
+        i = island_of[item]
+        if i >= 0:
+            out[start[i]] = item
+            start[i] += 1
+    for i in range(n_islands, 0, -1):
+        start[i] = start[i - 1]
+    start[0] = 0
 
 
 @kernel(inner=True)
@@ -286,22 +301,94 @@ def join_trees(work: StepWork, joints: JointRows) -> None:
 
 
 @kernel(inner=True)
-def list_joint_rows(work: StepWork, joints: JointRows, n_islands: int) -> None:
-    """Fill ``joints.island_rows`` with the active rows by island, ascending, and their starts in ``row_start``."""
-    start = joints.row_start
-    for i in range(n_islands + 1):
-        start[i] = 0
-    for row in range(joints.active.shape[0]):
-        if joints.active[row] != 0:
-            start[work.island_of[joints.trees[joints.row_trees[row]]] + 1] += 1
+def has_new_force(world: PackedWorld, work: StepWork, k: int) -> bool:
+    """Return True if the applied force on tree ``k`` differs from the previous step."""
+    changed = False
+    for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+        changed = changed or work.tau[j] != work.previous_tau[j]
+    return changed
+
+
+@kernel(inner=True)
+def put_to_sleep(
+    world: PackedWorld,
+    work: StepWork,
+    joints: JointRows | None,
+    n_contacts: int,
+    n_islands: int,
+    parameters: Parameters,
+) -> int:
+    """Mark the trees of islands that sleep through the step, and remove their contacts; return the number left.
+
+    `label_islands` has found the islands; it must run again if contacts are removed. If joint rows take part, no island
+    sleeps.
+    """
+    nt = work.union_find_parent.shape[0]
+    for k in range(nt):
+        work.asleep[k] = AWAKE
     for i in range(n_islands):
-        start[i + 1] += start[i]
-    # As in `label_islands`: start[i] runs through the entries of island i, and one shift restores it.
-    for row in range(joints.active.shape[0]):
-        if joints.active[row] != 0:
-            i = work.island_of[joints.trees[joints.row_trees[row]]]
-            joints.island_rows[start[i]] = row
-            start[i] += 1
-    for i in range(n_islands, 0, -1):
-        start[i] = start[i - 1]
-    start[0] = 0
+        mark = ASLEEP
+        if joints is not None and joints.row_start[i + 1] > joints.row_start[i]:
+            mark = AWAKE
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[n]
+            if work.rest[k] < parameters.sleep_time and mark == ASLEEP:
+                mark = AWAKE
+            if has_new_force(world, work, k):
+                mark = WOKEN
+        for n in range(work.contact_start[i], work.contact_start[i + 1]):
+            ints = work.contact_int[work.island_contacts[n]]
+            kinematic_row = kinematic_index(world, ints[BODY_A])
+            if kinematic_row >= 0:
+                for j in range(6):
+                    if work.motion_twist[kinematic_row, j] != 0.0:
+                        mark = WOKEN
+            if ints[CONTACT_ID] >= EXTERNAL_ID:
+                mark = WOKEN
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            work.asleep[work.island_trees[n]] = mark
+    left = 0
+    for c in range(n_contacts):
+        if work.asleep[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]] == ASLEEP:
+            continue
+        if left < c:
+            move_contact(work, c, left)
+        left += 1
+    for k in range(nt):
+        if work.asleep[k] == ASLEEP:
+            fill_array(work.v_plus[world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]], 0.0)
+    return left
+
+
+@kernel(inner=True)
+def keep_asleep(world: PackedWorld, work: StepWork) -> None:
+    """Copy q to q_plus for sleeping trees, because integration of a zero velocity can round q."""
+    t = tree(world.ints, world.floats)
+    for k in range(work.asleep.shape[0]):
+        if work.asleep[k] == ASLEEP:
+            for j in range(t.iq[world.trees[k, TREE_LINK]], t.iq[world.trees[k + 1, TREE_LINK]]):
+                work.q_plus[j] = work.q[j]
+
+
+@kernel(inner=True)
+def count_rest(world: PackedWorld, work: StepWork, n_islands: int, parameters: Parameters, h: float) -> None:
+    """Add the step to the time for which each tree has rested, or reset it; store the applied force.
+
+    A tree rests if all trees of its island are slow. A tree without contacts does not rest, at any speed.
+    """
+    for k in range(work.asleep.shape[0]):
+        if work.asleep[k] != ASLEEP and work.island_of[k] < 0:
+            work.rest[k] = 0.0
+    for i in range(n_islands):
+        quiet = True
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[n]
+            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+                if not abs(work.v_plus[j]) < parameters.sleep_speed or work.projection_displacement[j] != 0.0:
+                    quiet = False
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[n]
+            if work.asleep[k] == WOKEN:
+                work.rest[k] = 0.0
+            work.rest[k] = work.rest[k] + h if quiet else 0.0
+    copy_array(work.tau, work.previous_tau)

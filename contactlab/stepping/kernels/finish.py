@@ -1,4 +1,8 @@
-"""The stage `integrate_step`: velocities of the islands, configuration, energies, and the basis for the next step."""
+"""The end of a step: `integrate_step`, and the rows of the record.
+
+`integrate_step` finds the configuration, the energies, and the basis for the next step. VERIFY writes the rows of each
+solved island, with its LCP variables by contact, residuals and certificate.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +15,38 @@ from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_of
 from contactlab.stepping.kernels.blocks import SEEN_DEPTH
+from contactlab.stepping.kernels.detection import count_rest, keep_asleep
 from contactlab.stepping.kernels.free_motion import move_free_trees
 from contactlab.stepping.kernels.joint_island import store_joint_warm_start
 from contactlab.stepping.kernels.joint_rows import misses_stops
+from contactlab.stepping.kernels.kinematic import relative_velocity
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     BEGIN,
+    BODY_A,
+    BODY_B,
     BODY_DOF,
     BODY_ROOT,
     CONTACT_ID,
     DETECT,
     FAILURE_NOT_FINITE,
+    GAP,
+    GAP_CORRECTION,
+    HALF_SPACE,
     LOOKS,
-    TREE_DOF,
+    MU,
+    NORMAL,
+    OPEN,
+    POINT,
+    RESTITUTION,
+    SHAPE_A,
+    SHAPE_B,
+    SLIDE,
+    STICK,
+    STICK_FRACTION,
+    TANGENTS,
     UNSOLVED,
+    VN_FREE,
     Chunk,
     Collision,
     FloatArray,
@@ -36,23 +58,12 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from contactlab.stepping.kernels.pairs import outruns
-from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 # Fraction of the margin: a change of velocity that moves a point less than this in a step is not an impact.
 STRUCK = 0.05
-
-
-@kernel(inline=True)
-def scatter_velocity(world: PackedWorld, work: StepWork, island: IslandWork, i: int) -> None:
-    """Copy the island's velocities after the step, and the data kept per velocity, to their trees."""
-    for n in range(work.tree_start[i], work.tree_start[i + 1]):
-        k = work.island_trees[n]
-        a = world.trees[k, TREE_DOF]
-        for j in range(world.trees[k + 1, TREE_DOF] - a):
-            work.v_plus[a + j] = island.v_plus[work.tree_offset[k] + j]
-            work.dv_deps[a + j] = island.dv_deps[work.tree_offset[k] + j]
 
 
 @kernel
@@ -76,14 +87,11 @@ def compute_energies(
 @kernel(inline=True)
 def commit(work: StepWork, n_contacts: int) -> None:
     """Make the step's result the state; keep contacts and z for the next step."""
-    for j in range(work.v.shape[0]):
-        work.v[j] = work.v_plus[j]
-    for j in range(work.q.shape[0]):
-        work.q[j] = work.q_plus[j]
+    copy_array(work.v_plus, work.v)
+    copy_array(work.q_plus, work.q)
     for i in range(n_contacts):
         work.previous_id[i] = work.contact_int[i, CONTACT_ID]
-        for j in range(work.previous_z.shape[1]):
-            work.previous_z[i, j] = work.contact_z[i, j]
+        copy_array(work.contact_z[i], work.previous_z[i])
 
 
 @kernel(inline=True)
@@ -93,15 +101,11 @@ def write_state(work: StepWork, chunk: Chunk, row: int, time: float, h: float) -
     chunk.kinetic[row] = work.energy[0]
     chunk.potential[row] = work.energy[1]
     chunk.h[row] = h
-    for j in range(work.q.shape[0]):
-        chunk.q[row, j] = work.q[j]
-    for j in range(work.v.shape[0]):
-        chunk.v[row, j] = work.v[j]
+    copy_array(work.q, chunk.q[row])
+    copy_array(work.v, chunk.v[row])
     for i in range(work.motion_pose.shape[0]):
-        for j in range(12):
-            chunk.motion_pose[row, i, j] = work.motion_next[i, j]
-        for j in range(6):
-            chunk.motion_twist[row, i, j] = work.motion_twist[i, j]
+        copy_array(work.motion_next[i], chunk.motion_pose[row, i])
+        copy_array(work.motion_twist[i], chunk.motion_twist[row, i])
 
 
 @kernel(inner=True)
@@ -140,8 +144,7 @@ def looks_again(
             control.n_found = -1
         return True
     if joints is not None:
-        for i in range(joints.missed.shape[0]):
-            joints.missed[i] = 0
+        fill_array(joints.missed, 0)
     return False
 
 
@@ -213,8 +216,7 @@ def integrate_step(
     # rows of the record, and the state of the next step
     row = control.chunk_steps
     if chunk.tau.shape[0] > 0:
-        for j in range(work.tau.shape[0]):
-            chunk.tau[row, j] = work.tau[j]
+        copy_array(work.tau, chunk.tau[row])
     if parameters.sleep != 0:
         count_rest(world, work, control.n_islands, parameters, h)
         for k in range(work.rest.shape[0]):
@@ -236,3 +238,120 @@ def integrate_step(
     if parameters.adaptive != 0:
         parameters.h = min(parameters.h_max, parameters.growth_factor * h)
     return BEGIN
+
+
+# Factor by which a value must be below the minimum of the free speeds, to exclude rounding.
+SURELY = 1.0 - 1e-6
+
+
+@kernel(inner=True)
+def write_rows(
+    world: PackedWorld, work: StepWork, island: IslandWork, chunk: Chunk, control: StepControl, parameters: Parameters
+) -> None:
+    """Write the contact rows of the current island in the chunk; `copy_variables` has filled ``work.contact_z``."""
+    progress = island.progress[0]
+    i = control.island
+    first = work.contact_start[i]
+    nc = progress.nc
+    r = parameters.edges // 2
+    h = parameters.h
+    moving = work.scratch[0:3]
+    other = work.scratch[3:6]
+    for c in range(nc):
+        index = work.island_contacts[first + c]
+        floats = work.contact_float[index]
+        ints = work.contact_int[index]
+        normal = floats[NORMAL : NORMAL + 3]
+        t1 = floats[TANGENTS : TANGENTS + 3]
+        t2 = floats[TANGENTS + 3 : TANGENTS + 6]
+
+        # friction impulses along the tangents
+        force = island.f[c]
+        along1 = 0.0
+        along2 = 0.0
+        for e in range(r):
+            push = h * island.f[nc + c * r + e]
+            along1 += push * island.edge_directions[e, 0]
+            along2 += push * island.edge_directions[e, 1]
+
+        # slip and mode
+        a = ints[BODY_A]
+        b = ints[BODY_B]
+        point = floats[POINT : POINT + 3]
+        relative_velocity(world, work, a, b, point, work.v_plus, other, moving)
+        slip1 = moving[0] * t1[0] + moving[1] * t1[1] + moving[2] * t1[2]
+        slip2 = moving[0] * t2[0] + moving[1] * t2[1] + moving[2] * t2[2]
+        slip = math.sqrt(slip1 * slip1 + slip2 * slip2)
+        mode = OPEN
+        if force > 0.0:
+            # The free speeds are at least the free normal speed.
+            sticks = slip <= SURELY * STICK_FRACTION * abs(floats[VN_FREE])
+            sticks = sticks or slip <= STICK_FRACTION * free_speeds(world, work, a, b, point)
+            mode = STICK if sticks else SLIDE
+
+        # the row of the record
+        at = control.chunk_contacts + index
+        row = chunk.contact[at]
+        row.step = control.step
+        row.island = i
+        row.body_a = a
+        row.body_b = b
+        row.half_space = ints[HALF_SPACE]
+        row.id = ints[CONTACT_ID]
+        row.mode = mode
+        row.shape_a = ints[SHAPE_A]
+        row.shape_b = ints[SHAPE_B]
+        for j in range(3):
+            row.point[j] = point[j]
+            row.normal[j] = normal[j]
+            row.impulse[j] = h * force * normal[j] + along1 * t1[j] + along2 * t2[j]
+            row.moment[j] = work.contact_moment[index, j]
+        row.gap = floats[GAP]
+        row.mu = floats[MU]
+        row.impulse_normal = h * force
+        row.impulse_tangential[0] = along1
+        row.impulse_tangential[1] = along2
+        row.slip = slip
+        row.restitution = floats[RESTITUTION]
+        row.projection_multiplier = 0.0
+        row.projection_multiplier_tangential[0] = 0.0
+        row.projection_multiplier_tangential[1] = 0.0
+        row.gap_correction = floats[GAP_CORRECTION]
+        copy_array(work.contact_z[index], chunk.contact_z[at])
+
+
+@kernel(inner=True)
+def free_speeds(world: PackedWorld, work: StepWork, a: int, b: int, point: FloatArray) -> float:
+    """Return the scale of slips: the free speeds of the point on both bodies.
+
+    The speeds of both trees count, because bodies that fall together move, although their relative velocity is zero.
+    """
+    unhindered = work.scratch[6:9]
+    other = work.scratch[9:12]
+    fill_array(other, 0.0)
+    relative_velocity(world, work, a, b, point, work.v_free, other, unhindered)
+    free = 0.0
+    if not (a >= 0 and world.bodies[a, BODY_ROOT] == world.bodies[b, BODY_ROOT]):
+        for j in range(3):
+            unhindered[j] += other[j]
+        free = math.sqrt(other[0] ** 2 + other[1] ** 2 + other[2] ** 2)
+    return free + math.sqrt(unhindered[0] ** 2 + unhindered[1] ** 2 + unhindered[2] ** 2)
+
+
+@kernel(inner=True)
+def write_island(island: IslandWork, chunk: Chunk, control: StepControl, of_joints: int) -> None:
+    """Write the row of the island in progress: solution, joint rows, residuals and certificate."""
+    progress = island.progress[0]
+    row = chunk.island[control.chunk_islands + control.island]
+    row.step = control.step
+    row.index = control.island
+    row.contacts = progress.nc
+    row.joints = of_joints
+    row.pivots = progress.pivots
+    row.warm = progress.warm_hit
+    row.choice = progress.choice
+    # Counted from 1: 0 means that no strategy found the forces, or the record does not have it.
+    row.attempt = progress.attempt + 1
+    row.systems = progress.systems
+    copy_array(island.residuals, row.measures)
+    copy_array(island.certificate, row.certificate)

@@ -58,6 +58,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
@@ -141,10 +142,10 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
                 singular = a + (SINGULAR - code)
             continue
         # the free velocity
-        for j in range(a, b):
-            work.v_free[j] = work.Mv[j]
-        solve_vector_lt(branch, 0, L, work.v_free[a:b])
-        solve_vector_l(branch, 0, L, work.v_free[a:b])
+        velocity = work.v_free[a:b]
+        copy_array(work.Mv[a:b], velocity)
+        solve_vector_lt(branch, 0, L, velocity)
+        solve_vector_l(branch, 0, L, velocity)
     if singular >= 0:
         return FAILURE_SINGULAR + singular
     for j in range(nv):

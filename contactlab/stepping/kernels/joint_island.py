@@ -25,6 +25,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
 from lcp.contacts.kernels.column_ranges import row_ranges
@@ -118,15 +119,13 @@ def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows
     project_rows(G, YG, P, left, responses, spans, locked, joints.work)
     # velocity that satisfies the equations
     v0 = joints.v0[:nv]
-    for p in range(nv):
-        v0[p] = rows.v_free[p]
+    copy_array(rows.v_free, v0)
     impulses = joints.f[:ng]
     add_bilateral_impulses(G, YG, P, rows.k[nu : nu + ng], v0, impulses, joints.work)
     lock_terms(locked, left, spans, v0, rows.v_free, joints.k[:own])
     for row in range(own):
         if locked[row] != 0:
-            for p in range(nv):
-                left[row, p] = 0.0
+            fill_array(left[row], 0.0)
 
 
 @kernel(inner=True)
@@ -140,10 +139,9 @@ def recover_with_equations(
     ng = rows.nb
     nu = rows.nc + rows.nr + rows.nl
     m = rows.k.shape[0]
-    for p in range(v_plus.shape[0]):
-        v_plus[p] = rows.v_free[p]
-    for i in range(m - ng):
-        f[i if i < nu else i + ng] = forces[i]
+    copy_array(rows.v_free, v_plus)
+    copy_array(forces, f[:nu])
+    copy_array(forces[nu:], f[nu + ng : m])
     add_impulses(rows.h, f[:nu], rows.Y, rows.column_ranges, v_plus)
     add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.column_ranges[nu + ng :], v_plus)
     impulses = f[nu : nu + ng]
@@ -228,8 +226,6 @@ def store_joint_warm_start(joints: JointRows, chunk: Chunk, control: StepControl
     """
     for i in range(joints.active.shape[0]):
         joints.was_active[i] = joints.active[i]
-        joints.previous_z[i, 0] = joints.z[i, 0]
-        joints.previous_z[i, 1] = joints.z[i, 1]
-    for d in range(joints.target.shape[0]):
-        chunk.drive_target[control.chunk_steps, d] = joints.target[d]
+        copy_array(joints.z[i], joints.previous_z[i])
+    copy_array(joints.target, chunk.drive_target[control.chunk_steps])
     control.chunk_joints += joints.row_start[control.n_islands]

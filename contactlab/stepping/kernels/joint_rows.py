@@ -30,6 +30,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.kernels import kernel
 
 
@@ -202,23 +203,21 @@ def fill_joint_row(
     """Fill J and Y = M^-1 J (nv,) of a row on its island's velocities; return k, gamma, and the bounds of its force."""
     row = joints.rows[number]
     kind = row.kind
-    for j in range(J.shape[0]):
-        J[j] = 0.0
-        Y[j] = 0.0
+    fill_array(J, 0.0)
+    fill_array(Y, 0.0)
     for n in range(joints.row_trees[number], joints.row_trees[number + 1]):
         tree = joints.trees[n]
         first = world.trees[tree, TREE_DOF]
         last = world.trees[tree + 1, TREE_DOF]
         at = work.tree_offset[tree]
         if kind in (LOOP, SPRING):
-            for j in range(first, last):
-                J[at + j - first] = joints.loop_G[row.loop_row, j]
+            copy_array(joints.loop_G[row.loop_row, first:last], J[at : at + last - first])
         else:
             if first <= row.dof < last:
                 J[at + row.dof - first] = row.sign if kind == LIMIT else 1.0
             if kind == MIMIC and first <= row.other < last:
                 J[at + row.other - first] = -row.factor
-        for j in range(at, at + last - first):
-            Y[j] = J[j]
-        solve_tree(world, work, tree, Y[at : at + last - first])
+        end = at + last - first
+        copy_array(J[at:end], Y[at:end])
+        solve_tree(world, work, tree, Y[at:end])
     return joint_law(work, joints, number, parameters)

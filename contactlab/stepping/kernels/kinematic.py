@@ -15,6 +15,7 @@ from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, tree
 from contactlab.multibody.kernels.points import body_pose, velocity_of
 from contactlab.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, PackedWorld, StepWork
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -32,8 +33,7 @@ def world_body_pose(world: PackedWorld, work: StepWork, t: Tree, f: Frames, body
     if row < 0:
         body_pose(t, f.R, f.p, body, out)
     else:
-        for k in range(12):
-            out[k] = work.motion_pose[row, k]
+        copy_array(work.motion_pose[row], out)
 
 
 @kernel(inner=True)
@@ -73,20 +73,22 @@ def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> No
 
 
 @kernel(inner=True)
+def add_turning(world: PackedWorld, work: StepWork, body: int, sign: float, v: FloatArray, out: FloatArray) -> None:
+    """Add ``sign`` times the angular velocity under v of a body that is not kinematic to ``out`` (3,)."""
+    j = world.bodies[body, BODY_DOF]
+    while j >= 0:
+        for k in range(3):
+            out[k] += sign * work.S[j, k] * v[j]
+        j = world.dof_parent[j]
+
+
+@kernel(inner=True)
 def relative_turning(world: PackedWorld, work: StepWork, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (3,) with the angular velocity under v of body b relative to a; bodies as in `relative_velocity`."""
-    for k in range(3):
-        out[k] = 0.0
-    j = world.bodies[b, BODY_DOF]
-    while j >= 0:
-        for k in range(3):
-            out[k] += work.S[j, k] * v[j]
-        j = world.dof_parent[j]
-    j = world.bodies[a, BODY_DOF] if a >= 0 else -1
-    while j >= 0:
-        for k in range(3):
-            out[k] -= work.S[j, k] * v[j]
-        j = world.dof_parent[j]
+    fill_array(out, 0.0)
+    add_turning(world, work, b, 1.0, v, out)
+    if a >= 0:
+        add_turning(world, work, a, -1.0, v, out)
     if kinematic_index(world, a) >= 0:
         for k in range(3):
             out[k] -= work.motion_twist[kinematic_index(world, a), k]
@@ -157,8 +159,7 @@ def predicted_body(world: PackedWorld, work: StepWork, body: int, out: FloatArra
     """Fill ``out`` (12,) with the pose of a body at the end of the step, as predicted by `predict_poses`."""
     row = kinematic_index(world, body)
     if row >= 0:
-        for k in range(12):
-            out[k] = work.motion_next[row, k]
+        copy_array(work.motion_next[row], out)
         return
     t = tree(world.ints, world.floats)
     f = frames(work.W_predicted, t.parent.shape[0], t.dof_parent.shape[0])

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.contact_rows import planar_tangents, tangential
-from contactlab.stepping.kernels.blocks import angular_jacobian, dot3, fill_along, materials_of
+from contactlab.stepping.kernels.blocks import contact_jacobian, dot3, fill_along, materials_of
 from contactlab.stepping.kernels.kinematic import kinematic_index, relative_turning
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -36,6 +36,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -100,13 +101,11 @@ def add_moments(
         if torsional == 0.0 and rolling == 0.0:
             continue
         # angular velocity of body B relative to body A
-        angular_jacobian(world, work, island.column_ranges[c], ints[BODY_A], ints[BODY_B], P, X, scratch)
-        for j in range(3):
-            normal[j] = work.contact_float[index, NORMAL + j]
+        contact_jacobian(world, work, island.column_ranges[c], ints[BODY_A], ints[BODY_B], None, P, X, scratch)
+        copy_array(work.contact_float[index, NORMAL:], normal)
         # cones of spin and of rolling
         if torsional > 0.0:
-            for j in range(3):
-                moments.axes[row - begin, j] = normal[j]
+            copy_array(normal, moments.axes[row - begin])
             add_cone(island, cone, c, 1, torsional)
             cone += 1
             row += 1
@@ -122,8 +121,7 @@ def add_moments(
         rows = (1 if torsional > 0.0 else 0) + (r if rolling > 0.0 else 0)
         for i in range(row - rows, row):
             axis = moments.axes[i - begin]
-            for j in range(4):
-                island.column_ranges[i, j] = island.column_ranges[c, j]
+            copy_array(island.column_ranges[c], island.column_ranges[i])
             fill_along(island.column_ranges[c], axis, P, J[i])
             fill_along(island.column_ranges[c], axis, X, Y[i])
             island.k[i] = -dot3(axis, work.motion_twist[kinematic_row]) if kinematic_row >= 0 else 0.0
@@ -146,8 +144,7 @@ def rolling_axes(
     """Fill two axes across the normal, the first along the rolling of body b on body a at the start of the step."""
     planar_tangents(normal, world.plane, t1, t2)
     if world.plane[0] != 0.0 or world.plane[1] != 0.0 or world.plane[2] != 0.0:
-        for j in range(3):
-            t1[j] = world.plane[j]
+        copy_array(world.plane, t1)
         return
     w = work.scratch[9:12]
     relative_turning(world, work, a, b, work.v, w)
@@ -164,55 +161,74 @@ def rolling_axes(
 
 
 @kernel(inner=True)
-def copy_moment_variables(
+def copy_variables(
     world: PackedWorld,
-    moments: MomentFriction,
+    moments: MomentFriction | None,
     work: StepWork,
     island: IslandWork,
     control: StepControl,
     edges: int,
-    warm: bool,
-) -> None:
-    """Copy the LCP variables of torsional and rolling friction between the island's order and the contacts' rows.
+    warm: int | None,
+) -> bool:
+    """Copy the LCP variables of contacts between the island's order and the contacts' rows.
 
     With ``warm`` fill z0 from ``previous_z`` of the same contacts; variables of new contacts are 0. Otherwise fill the
-    rows of ``contact_z`` from z. ``edges``: number of edges of a friction cone.
+    rows of ``contact_z`` from z. ``edges``: number of edges of a friction cone. Return True if any contact is also one
+    of the previous step.
     """
     progress = island.progress[0]
-    nc = progress.nc
-    nr = progress.nr
+    nc, nr = progress.nc, progress.nr
     r = edges // 2
     first = work.contact_start[control.island]
-    cone = nc
-    row = nc * (1 + r)
+    z = island.z0 if warm is not None else island.z
+    # slip speeds, and first row and slip speed of the cones of moments
+    slips = nc + 2 * nr
+    row, slip = nc * (1 + r), slips + nc
+    matched = False
     for c in range(nc):
         index = work.island_contacts[first + c]
         ints = work.contact_int[index]
-        torsional, rolling = moment_friction_lengths(world, moments, ints)
         kept = work.contact_z[index]
-        old = ints[PREVIOUS]
-        # variables of cones that a contact does not have are 0
-        if not warm:
-            for j in range(2 + 2 * r, kept.shape[0]):
-                kept[j] = 0.0
-        # variables of its cones of spin and of rolling
-        at = 2 + 2 * r
-        for kind in range(2):
-            directions = 1 if kind == 0 else r
-            if (torsional if kind == 0 else rolling) > 0.0:
-                for e in range(2 * directions + 1):
-                    place = nc + 2 * nr + cone
-                    if e < directions:
-                        place = row + e
-                    elif e < 2 * directions:
-                        place = row + nr + e - directions
-                    if warm:
-                        island.z0[place] = work.previous_z[old, at + e] if old >= 0 else 0.0
-                    else:
-                        kept[at + e] = island.z[place]
-                cone += 1
-                row += directions
-            at += 2 * directions + 1
+        if warm is not None:
+            if ints[PREVIOUS] >= 0:
+                kept = work.previous_z[ints[PREVIOUS]]
+                matched = True
+            else:
+                fill_array(kept, 0.0)
+        # normal force, and the cone of sliding
+        copy_variable(z, c, kept, 0, warm)
+        copy_cone(z, nc + c * r, nr, slips + c, kept[1 : 2 + 2 * r], warm)
+        # cones of spin and of rolling; variables of cones that a contact does not have are 0
+        if moments is not None:
+            torsional, rolling = moment_friction_lengths(world, moments, ints)
+            if warm is None:
+                fill_array(kept[2 + 2 * r :], 0.0)
+            if torsional > 0.0:
+                copy_cone(z, row, nr, slip, kept[2 + 2 * r : 5 + 2 * r], warm)
+                row, slip = row + 1, slip + 1
+            if rolling > 0.0:
+                copy_cone(z, row, nr, slip, kept[5 + 2 * r :], warm)
+                row, slip = row + r, slip + 1
+    return matched
+
+
+@kernel(inner=True)
+def copy_cone(z: FloatArray, row: int, nr: int, slip: int, kept: FloatArray, warm: int | None) -> None:
+    """Copy the variables of one cone: forces along its directions from ``row``, forces against them, slip speed."""
+    directions = kept.shape[0] // 2
+    for e in range(directions):
+        copy_variable(z, row + e, kept, e, warm)
+        copy_variable(z, row + nr + e, kept, directions + e, warm)
+    copy_variable(z, slip, kept, 2 * directions, warm)
+
+
+@kernel(inline=True)
+def copy_variable(z: FloatArray, place: int, kept: FloatArray, at: int, warm: int | None) -> None:
+    """Copy one variable, to z if ``warm``, otherwise from z."""
+    if warm is not None:
+        z[place] = kept[at]
+    else:
+        kept[at] = z[place]
 
 
 @kernel(inner=True)
@@ -227,8 +243,7 @@ def moment_impulses(
     begin = nc * (1 + r)
     for c in range(nc):
         moment = work.contact_moment[work.island_contacts[first + c]]
-        for j in range(3):
-            moment[j] = 0.0
+        fill_array(moment, 0.0)
     row = begin
     for cone in range(nc, progress.ncone):
         moment = work.contact_moment[work.island_contacts[first + island.cone_contacts[cone]]]

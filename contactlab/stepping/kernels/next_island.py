@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp, place_joint_spans
 from contactlab.spatial.arrays import IntArray
-from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, fill_warm_start, posed_rows, rows_left
+from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import (
     add_joint_rows,
     count_joint_rows,
@@ -48,7 +48,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from contactlab.stepping.kernels.moments import add_moments, copy_moment_variables, count_moments
+from contactlab.stepping.kernels.moments import add_moments, copy_variables, count_moments
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem, IslandSolution
 from lcp.contacts.kernels.strategy_loop import (
@@ -88,11 +88,10 @@ def next_island(
     build_blocks(world, work, island, control, parameters)
     # warm start, and rows of moments
     progress.has_z0 = 0
-    if parameters.warm_start != 0 and fill_warm_start(work, island, control, parameters.edges):
+    if parameters.warm_start != 0 and copy_variables(world, moments, work, island, control, parameters.edges, 1):
         progress.has_z0 = 1
     if moments is not None and progress.ncone > nc:
         add_moments(world, moments, work, island, control, parameters.edges)
-        copy_moment_variables(world, moments, work, island, control, parameters.edges, True)
     # no forces yet
     progress.n = nc + 2 * progress.nr + progress.ncone
     progress.strategies_tried = 0
@@ -311,7 +310,7 @@ def form_lcp(island: IslandWork, joints: JointRows | None, control: StepControl,
     return SOLVE_LCP
 
 
-@kernel(inline=True)
+@kernel(short_loops=True)
 def solve_lcp(island: IslandWork, parameters: Parameters) -> int:
     """Run Lemke's method on the island's LCP, at most a budget of pivots per call; return VERIFY or UNSOLVED.
 

@@ -18,8 +18,10 @@ from contactlab.contact.kernels.contact_rows import pair_restitution
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.stepping.kernels.blocks import seen_depth
+from contactlab.stepping.kernels.contacts import write_contact
 from contactlab.stepping.kernels.kinematic import (
     DEVIATION,
+    add_turning,
     body_velocity,
     kinematic_index,
     predicted_body,
@@ -30,28 +32,21 @@ from contactlab.stepping.kernels.layout import (
     BODY_B,
     BODY_DOF,
     BODY_ROOT,
-    CONTACT_ID,
     FEATURE_BITS,
     GAP,
     GAP_CORRECTION,
-    HALF_SPACE,
     LOWEST_ID,
-    MU,
     NORMAL,
     POINT,
-    PREVIOUS,
-    RESTITUTION,
-    SHAPE_A,
-    SHAPE_B,
     SHORT_OF_PAIR_CONTACTS,
     SHORT_OF_PAIRS,
-    VN_MINUS,
     Collision,
     FloatArray,
     PackedWorld,
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.kernels import kernel
 
 # Shapes that move more than this fraction of the smaller body's smallest extent in a step are fast.
@@ -88,10 +83,7 @@ def place_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, mar
             endless = True
         elif c.link[i] >= 0 or row >= 0:
             # The speed of any point is bounded by the speed of the box's middle plus the speed of rotation about it.
-            radius2 = 0.0
-            for k in range(3):
-                center[k] = 0.5 * (box[k] + box[3 + k])
-                radius2 += (0.5 * (box[3 + k] - box[k])) ** 2
+            radius2 = middle_of(box, 0.0, center)
             velocity_at(t, f.p, f.V, c.link[i], center, motion)
             if row >= 0:
                 body_velocity(work, row, center, motion[0:3], motion[3:6])
@@ -110,6 +102,16 @@ def place_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, mar
     if endless:
         largest = max(largest, reach_of_planes(world, work, c, h, margin))
     return largest
+
+
+@kernel(inner=True)
+def middle_of(box: FloatArray, reach: float, center: FloatArray) -> float:
+    """Fill the middle of a box that is enlarged by its reach; return the squared radius of the box itself."""
+    radius2 = 0.0
+    for k in range(3):
+        center[k] = 0.5 * (box[k] + box[3 + k])
+        radius2 += (0.5 * (box[3 + k] - box[k]) - reach) ** 2
+    return radius2
 
 
 @kernel(inline=True)
@@ -131,10 +133,7 @@ def outruns(
     for i in range(c.kind.shape[0]):
         if c.link[i] < 0:
             continue
-        radius2 = 0.0
-        for k in range(3):
-            center[k] = 0.5 * (c.boxes[i, k] + c.boxes[i, 3 + k])
-            radius2 += (0.5 * (c.boxes[i, 3 + k] - c.boxes[i, k])) ** 2
+        radius2 = middle_of(c.boxes[i], 0.0, center)
         seen_velocity(world, work, after, c.body[i], center, motion)
         seen_velocity(world, work, before, c.body[i], center, old)
         for k in range(6):
@@ -149,8 +148,7 @@ def seen_velocity(
     world: PackedWorld, work: StepWork, v: FloatArray, body: int, point: FloatArray, out: FloatArray
 ) -> None:
     """Fill ``out`` (6,) with a body's angular velocity and its point's velocity under velocities v (nv,)."""
-    for k in range(6):
-        out[k] = 0.0
+    fill_array(out, 0.0)
     if body < 0:
         return
     row = kinematic_index(world, body)
@@ -161,10 +159,7 @@ def seen_velocity(
     if j < 0:
         return
     velocity_of(world.dof_parent, work.S, j, work.origins[world.bodies[body, BODY_ROOT]], point, v, out[3:6])
-    while j >= 0:
-        for k in range(3):
-            out[k] += work.S[j, k] * v[j]
-        j = world.dof_parent[j]
+    add_turning(world, work, body, 1.0, v, out)
 
 
 @kernel(inner=True)
@@ -255,23 +250,13 @@ def add_contact(
     if not near:
         return count
     if count < work.contact_int.shape[0]:
-        ints = work.contact_int[count]
-        floats = work.contact_float[count]
-        ints[BODY_A] = c.body[a]
-        ints[BODY_B] = c.body[b]
-        ints[HALF_SPACE] = c.half_space[a]
-        ints[CONTACT_ID] = LOWEST_ID + (((i * c.kind.shape[0] + j) << FEATURE_BITS) | feature)
-        ints[PREVIOUS] = -1
-        ints[SHAPE_A] = a if c.half_space[a] < 0 else -1
-        ints[SHAPE_B] = b
-        for k in range(3):
-            floats[POINT + k] = point[k]
-            floats[NORMAL + k] = sign * found[shapes.NORMAL + k]
-        floats[GAP] = gap
-        floats[MU] = c.pair_mu[c.material[a], c.material[b]]
-        floats[RESTITUTION] = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
-        floats[VN_MINUS] = vn
-        floats[GAP_CORRECTION] = 0.0
+        bounces = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
+        law = gap, c.pair_mu[c.material[a], c.material[b]], bounces, vn
+        number = LOWEST_ID + (((i * c.kind.shape[0] + j) << FEATURE_BITS) | feature)
+        ground = c.half_space[a]
+        normal = found[shapes.NORMAL : shapes.NORMAL + 3]
+        shape_a = a if ground < 0 else -1
+        write_contact(work, count, c.body[a], c.body[b], ground, number, shape_a, b, point, normal, sign, law)
     return count + 1
 
 
@@ -318,15 +303,11 @@ def predict_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, v
     for i in range(c.kind.shape[0]):
         c.deviation[i] = 0.0
         if c.link[i] < 0 and kinematic_index(world, c.body[i]) < 0:
-            for k in range(12):
-                c.predicted[i, k] = c.poses[i, k]
+            copy_array(c.poses[i], c.predicted[i])
             continue
         predicted_body(world, work, c.body[i], pose)
         place_shape(pose, c.place[i], c.predicted[i])
-        radius2 = 0.0
-        for k in range(3):
-            center[k] = 0.5 * (c.boxes[i, k] + c.boxes[i, 3 + k])
-            radius2 += (0.5 * (c.boxes[i, 3 + k] - c.boxes[i, k]) - c.reach[i]) ** 2
+        radius2 = middle_of(c.boxes[i], c.reach[i], center)
         seen_velocity(world, work, v, c.body[i], center, motion)
         # The middle of the box as a point of the shape, at the end.
         off2, spin2 = 0.0, 0.0

@@ -39,6 +39,7 @@ from contactlab.stepping.kernels.blocks import (
     fastest_of_stops,
     posed_rows,
     rows_left,
+    scatter,
 )
 from contactlab.stepping.kernels.finish import compute_energies
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
@@ -59,6 +60,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
+from lcp.compiler.kernels import fill_array
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -348,11 +350,7 @@ def apply_projection(
         for n in range(rows.nl):
             chunk.joint[at + n].projection_multiplier = p[nc + n]
     # displacement of the trees
-    for n in range(work.tree_start[i], work.tree_start[i + 1]):
-        k = work.island_trees[n]
-        a = world.trees[k, TREE_DOF]
-        for j in range(world.trees[k + 1, TREE_DOF] - a):
-            work.projection_displacement[a + j] = dq[work.tree_offset[k] + j]
+    scatter(world, work, i, dq, work.projection_displacement)
 
 
 @kernel(short_loops=True)
@@ -383,8 +381,7 @@ def project(
         p = island.z[:n]
         s = island.z[n : n + 2 * rows.nc]
         dq = island.certificate_work[: progress.nv]
-        for j in range(progress.nv):
-            dq[j] = 0.0
+        fill_array(dq, 0.0)
         before = deepest_left(rows, e, allowed, dq)
         relax(rows, island.edge_directions, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
         # Rows without space to move can become worse: then do not project.

@@ -95,6 +95,7 @@ from contactlab.stepping.kernels.next_island import (
 from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.verify_island import verify_island
 from lcp.compiler.bound_call import call_address, unpack_arguments
+from lcp.compiler.kernels import copy_array
 from lcp.kernels import kernel
 
 
@@ -126,10 +127,8 @@ def advance(held: Any, types: Any) -> int:
             control.chunk_contacts = 0
             control.chunk_islands = 0
             control.chunk_joints = 0
-            for i in range(q.shape[0]):
-                q_before[i] = q[i]
-            for i in range(v.shape[0]):
-                v_before[i] = v[i]
+            copy_array(q, q_before)
+            copy_array(v, v_before)
         if parts[stage, 0] == 0:
             control.short, control.wanted = SHORT_OF_CODE, stage
             return NEED_SPACE
@@ -233,11 +232,9 @@ def begin(work: StepWork, joints: JointRows | None, chunk: Chunk, control: StepC
         return NEED_SPACE
     control.again = 0
     if work.tau_table.shape[0] > 0:
-        for i in range(work.tau.shape[0]):
-            work.tau[i] = work.tau_table[control.step, i]
+        copy_array(work.tau_table[control.step], work.tau)
     if joints is not None and joints.target_table.shape[0] > 0:
-        for i in range(joints.target.shape[0]):
-            joints.target[i] = joints.target_table[control.step, i]
+        copy_array(joints.target_table[control.step], joints.target)
     return DETECT
 
 
@@ -259,71 +256,61 @@ def reserve_rows(chunk: Chunk, joints: JointRows | None, control: StepControl) -
 @kernel(short_loops=True)
 def enter_step_stages(held: Any, types: Any) -> int:
     """Run the stages of every step."""
-    world, work, chunk, controls, numbers, collision, joints = unpack_arguments(held, types)
-    return run_step_stages(world, work, chunk, controls[0], numbers[0], collision, joints)
+    return run_step_stages(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_island_stages(held: Any, types: Any) -> int:
     """Run the stages of every island."""
-    world, work, island, joints, moments, chunk, controls, numbers = unpack_arguments(held, types)
-    return run_island_stages(world, work, island, joints, moments, chunk, controls[0], numbers[0])
+    return run_island_stages(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_loops(held: Any, types: Any) -> int:
     """Evaluate the rows of loops and of custom constraints."""
-    work, joints = unpack_arguments(held, types)
-    return evaluate_loop_rows(work, joints)
+    return evaluate_loop_rows(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_verify_other(held: Any, types: Any) -> int:
     """Verify forces that strategies have not found, or not certified completely."""
-    world, work, island, joints, moments, chunk, controls, numbers = unpack_arguments(held, types)
-    return verify_other_forces(world, work, island, joints, moments, chunk, controls[0], numbers[0])
+    return verify_other_forces(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_first_strategies(held: Any, types: Any) -> int:
     """Run the first strategies."""
-    work, island, joints, controls, numbers = unpack_arguments(held, types)
-    return run_first_strategies(work, island, joints, controls[0], numbers[0])
+    return run_first_strategies(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_sweeps(held: Any, types: Any) -> int:
     """Run the strategies that few islands need."""
-    work, island, joints, controls, numbers = unpack_arguments(held, types)
-    return run_sweeps(work, island, joints, controls[0], numbers[0])
+    return run_sweeps(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_joint_rows(held: Any, types: Any) -> int:
     """Add joint rows."""
-    world, work, island, joints, controls, numbers = unpack_arguments(held, types)
-    return add_joint_rows_stage(world, work, island, joints, controls[0], numbers[0])
+    return add_joint_rows_stage(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_form(held: Any, types: Any) -> int:
     """Form the LCP of an island without forces from strategies."""
-    island, joints, controls, numbers = unpack_arguments(held, types)
-    return form_lcp(island, joints, controls[0], numbers[0])
+    return form_lcp(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_solve(held: Any, types: Any) -> int:
     """Solve the LCP of an island."""
-    island, numbers = unpack_arguments(held, types)
-    return solve_lcp(island, numbers[0])
+    return solve_lcp(*unpack_arguments(held, types))
 
 
 @kernel(short_loops=True)
 def enter_project(held: Any, types: Any) -> int:
     """Project the positions of an island out of penetrations."""
-    world, work, island, joints, chunk, controls, numbers = unpack_arguments(held, types)
-    return project(world, work, island, joints, chunk, controls[0], numbers[0])
+    return project(*unpack_arguments(held, types))
 
 
 class StageGroup(NamedTuple):
@@ -338,7 +325,7 @@ _STEP: Final = ("world", "work", "chunk", "control", "parameters", "collision", 
 _ISLAND: Final = ("world", "work", "island", "joints", "moments", "chunk", "control", "parameters")
 _TRIED: Final = ("work", "island", "joints", "control", "parameters")
 _PROJECT: Final = ("world", "work", "island", "joints", "chunk", "control", "parameters")
-#: World, work, island, chunk, control and parameters as arrays of one record, collision, joints, moments. Collision is
+#: World, work, island, chunk, control, parameters, collision, joints, moments, in the order of the stages. Collision is
 #: None if no two shapes can meet; a group then contains no collision detection. Moments are None if no surface resists
 #: turning. Joints are None if nothing acts on joints and strategies solve nearly every island; the groups then handle
 #: only contacts.

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from contactlab.formulation.kernels.agreement import CONSISTENT, certify_bilateral, contradicted_row
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.blocks import complete_rows, posed_rows, rows_left
-from contactlab.stepping.kernels.finish import scatter_velocity
+from contactlab.stepping.kernels.blocks import complete_rows, gather, posed_rows, rows_left, scatter
+from contactlab.stepping.kernels.finish import write_island, write_rows
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
 from contactlab.stepping.kernels.layout import (
     ALL_TRIED,
@@ -38,7 +38,6 @@ from contactlab.stepping.kernels.layout import (
     REST_UNTRIED,
     REST_WANTED,
     SOLVER_EXTERNAL,
-    TREE_DOF,
     UNCERTIFIED_RESIDUAL,
     UNCERTIFIED_TOLERANCE,
     UNSOLVED,
@@ -52,8 +51,8 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from contactlab.stepping.kernels.moments import copy_moment_variables, moment_impulses
-from contactlab.stepping.kernels.rows import write_island, write_rows
+from contactlab.stepping.kernels.moments import copy_variables, moment_impulses
+from lcp.compiler.kernels import copy_array, fill_array
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 from lcp.contacts.kernels.condition_scales import row_rate
@@ -139,9 +138,10 @@ def verify_island(
     if joints is not None:
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
-    scatter_velocity(world, work, island, i)
+    scatter(world, work, i, island.v_plus, work.v_plus)
+    scatter(world, work, i, island.dv_deps, work.dv_deps)
+    copy_variables(world, moments, work, island, control, parameters.edges, None)
     if moments is not None:
-        copy_moment_variables(world, moments, work, island, control, parameters.edges, False)
         moment_impulses(moments, work, island, control, parameters)
     write_rows(world, work, island, chunk, control, parameters)
     write_island(island, chunk, control, of_joints)
@@ -178,11 +178,7 @@ def leaves_rest(
     if is_still(island.v_plus[:nv], island.v_free[:nv], STILL):
         return False
     before = island.contact_jacobian_work[:nv]
-    for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
-        k = work.island_trees[n]
-        a = world.trees[k, TREE_DOF]
-        for j in range(world.trees[k + 1, TREE_DOF] - a):
-            before[work.tree_offset[k] + j] = work.v[a + j]
+    gather(world, work, control.island, work.v, before)
     if not is_still(before, island.v_free[:nv], STILL):
         return False
     return may_rest(posed_rows(island, joints, parameters.h), before, island.v_plus[:nv])
@@ -307,10 +303,8 @@ def use_best_forces(island: IslandWork) -> None:
     """Use the best forces of the strategies, or z as a solver left it; the caller recovers f and v+ from it."""
     progress = island.progress[0]
     if progress.strategies_tried != 0:
-        for i in range(progress.n):
-            island.z[i] = island.best_z[i]
-        for i in range(island.residuals.shape[0]):
-            island.residuals[i] = 0.0
+        copy_array(island.best_z, island.z[: progress.n])
+        fill_array(island.residuals, 0.0)
         island.residuals[SCALED] = island.residuals[NATURAL_MAP] = island.state[BEST_RESIDUAL]
         progress.pivots = 0
     progress.choice = CHOICE_UNCERTIFIED

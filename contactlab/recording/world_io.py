@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 
@@ -34,13 +35,15 @@ from lcp.contacts.strategies import strategies_of
 Json = dict[str, Any]
 _fields: Any = dataclasses.fields  # of a class known only at run time
 
-_JOINTS: dict[str, Any] = {kind.__name__: kind for kind in joints.ALL_JOINTS}
-_MOTIONS: dict[str, Any] = {kind.__name__: kind for kind in (ConstantVelocity, Conveyor, Oscillation)}
-_DRIVES: dict[str, Any] = {kind.__name__: kind for kind in get_args(Drive)}
-_LOOPS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (LoopConstraint, DistanceConstraint, ContactConstraint, JointPolynomial, PointSpring)
-}
+
+def _by_name(*kinds: Any) -> dict[str, Any]:
+    return {kind.__name__: kind for kind in kinds}
+
+
+_JOINTS = _by_name(*joints.ALL_JOINTS)
+_MOTIONS = _by_name(ConstantVelocity, Conveyor, Oscillation)
+_DRIVES = _by_name(*get_args(Drive))
+_LOOPS = _by_name(LoopConstraint, DistanceConstraint, ContactConstraint, JointPolynomial, PointSpring)
 # Fields of `JointActions` that are plain values: their names in records, and their classes.
 _PLAIN: dict[str, tuple[str, Any]] = {
     "limits": ("limits", JointLimit),
@@ -50,20 +53,24 @@ _PLAIN: dict[str, tuple[str, Any]] = {
 }
 
 
-def joint_to_json(joint: joints.Joint) -> Json:
-    """Return a joint of the library as JSON values."""
-    known = _JOINTS.get(type(joint).__name__)
-    if known is None or not isinstance(joint, known):
-        detail = f"{type(joint).__name__} is none of the library's own, a record cannot keep it"
-        raise SimulationConfigError("joint", detail)
-    return {"type": known.__name__, **_to_json(joint, known)}
+def _named(field: str, value: Any, kinds: Mapping[str, Any]) -> Json:
+    """Return the class name and the fields of a value; raise unless its class is one of ``kinds``."""
+    name = type(value).__name__
+    if kinds.get(name) is not type(value):
+        raise SimulationConfigError(field, f"{name} is none of the library's own, a record cannot keep it")
+    return {"type": name, **_to_json(value)}
+
+
+def _made(field: str, data: Json, kinds: Mapping[str, Any]) -> Any:
+    """Return the value that `_named` described; raise for an unknown name."""
+    if data["type"] not in kinds:
+        raise SimulationConfigError(field, f"unknown type {data['type']!r}")
+    return _from_json(kinds[data["type"]], data)
 
 
 def joint_from_json(data: Json) -> joints.Joint:
     """Return the joint; its values are checked again."""
-    if data["type"] not in _JOINTS:
-        raise SimulationConfigError("joint", f"unknown type {data['type']!r}")
-    joint: joints.Joint = _from_json(_JOINTS[data["type"]], data)
+    joint: joints.Joint = _made("joint", data, _JOINTS)
     for field in _fields(joint):
         if field.type == "FloatArray":
             # Another normalisation could change the last bit of a direction.
@@ -73,11 +80,10 @@ def joint_from_json(data: Json) -> joints.Joint:
 
 def limits_to_json(limits: JointLimits) -> Json:
     """Return a list of each field, with None for infinite entries; fields without finite entries are omitted."""
-    values = {field.name: np.asarray(getattr(limits, field.name)) for field in dataclasses.fields(limits)}
     return {
-        name: [float(one) if np.isfinite(one) else None for one in value]
-        for name, value in values.items()
-        if np.isfinite(value).any()
+        field.name: [float(one) if np.isfinite(one) else None for one in getattr(limits, field.name)]
+        for field in dataclasses.fields(limits)
+        if np.isfinite(getattr(limits, field.name)).any()
     }
 
 
@@ -92,8 +98,11 @@ def limits_from_json(data: Json) -> JointLimits:
 def actions_to_json(actions: JointActions) -> Json:
     """Return joint actions as JSON values; custom constraints raise an error."""
     values: Json = {name: [_to_json(one) for one in getattr(actions, field)] for field, (name, _) in _PLAIN.items()}
-    values["drives"] = [{"type": type(one).__name__, **_to_json(one)} for one in actions.drives]
-    values["loops"] = [_loop_to_json(loop) for loop in actions.loops]
+    values["drives"] = [_named("drive", one, _DRIVES) for one in actions.drives]
+    values["loops"] = [_named("loop", loop.constraint, _LOOPS) | {"erp": loop.erp} for loop in actions.loops]
+    for entry in values["loops"]:
+        # Loops of worlds do not have this field.
+        entry.pop("baumgarte", None)
     return {field: entries for field, entries in values.items() if entries}
 
 
@@ -102,20 +111,9 @@ def actions_from_json(data: Json) -> JointActions:
     plain = {
         field: tuple(_from_json(kind, entry) for entry in data.get(name, ())) for field, (name, kind) in _PLAIN.items()
     }
-    drives = tuple(_from_json(_DRIVES[entry["type"]], entry) for entry in data.get("drives", ()))
-    loops = tuple(Loop(_from_json(_LOOPS[entry["type"]], entry), entry["erp"]) for entry in data.get("loops", ()))
+    drives = tuple(_made("drive", entry, _DRIVES) for entry in data.get("drives", ()))
+    loops = tuple(Loop(_made("loop", entry, _LOOPS), entry["erp"]) for entry in data.get("loops", ()))
     return JointActions(**plain, drives=drives, loops=loops)
-
-
-def _loop_to_json(loop: Loop) -> Json:
-    """Return a loop with its type, fields and erp as JSON values; raise for constraints of a user's class."""
-    name = type(loop.constraint).__name__
-    if not isinstance(loop.constraint, tuple(_LOOPS.values())):
-        raise SimulationConfigError("loop", f"{name} is none of the library's own, a record cannot keep it")
-    values = _to_json(loop.constraint)
-    # Loops of worlds do not have this field.
-    values.pop("baumgarte", None)
-    return {"type": name, **values, "erp": loop.erp}
 
 
 class RecordedMotion:
@@ -124,36 +122,24 @@ class RecordedMotion:
     def __init__(self, start: Transform) -> None:
         self.start = start
 
-    def pose(self, t: float) -> Transform:
+    def pose(self, t: float) -> NoReturn:
         """Raise an error: the record does not contain the function."""
         raise SimulationConfigError("motion", f"is a function that the record does not hold (asked at time {t:.9g})")
 
-    def twist(self, t: float) -> FloatArray:
-        """Raise an error, as `pose`."""
-        raise SimulationConfigError("motion", f"is a function that the record does not hold (asked at time {t:.9g})")
-
-
-def motion_to_json(motion: PrescribedMotion, start: Transform) -> Json:
-    """Return a motion of the library as JSON values; for any other motion only its start."""
-    name = type(motion).__name__
-    if _MOTIONS.get(name) is not type(motion):
-        return {"type": "Motion", "start": _value_to_json(start)}
-    return {"type": name, **_to_json(motion)}
+    twist = pose
 
 
 def motion_from_json(data: Json) -> PrescribedMotion:
     """Return the motion of a kinematic body; a motion of a user's class becomes a `RecordedMotion`."""
-    if data["type"] == "Motion":
-        return RecordedMotion(Transform(*data["start"]))
-    if data["type"] not in _MOTIONS:
-        raise SimulationConfigError("motion", f"unknown type {data['type']!r}")
-    motion: PrescribedMotion = _from_json(_MOTIONS[data["type"]], data)
+    motion: PrescribedMotion = (
+        RecordedMotion(Transform(*data["start"])) if data["type"] == "Motion" else _made("motion", data, _MOTIONS)
+    )
     return motion
 
 
-def _to_json(value: Any, kind: Any = None) -> Json:
-    """Return the fields of a value; of the class ``kind`` only, if it is given."""
-    return {field.name: _value_to_json(getattr(value, field.name)) for field in _fields(kind or value)}
+def _to_json(value: Any) -> Json:
+    """Return the fields of a value."""
+    return {field.name: _value_to_json(getattr(value, field.name)) for field in _fields(value)}
 
 
 def _from_json(kind: Any, data: Json) -> Any:
@@ -170,7 +156,7 @@ def _value_to_json(value: Any) -> Any:
     if isinstance(value, Transform):
         return [value.R.tolist(), value.p.tolist()]
     if isinstance(value, tuple):
-        return [joint_to_json(one) for one in value]
+        return [_named("joint", one, _JOINTS) for one in value]
     # JSON has no infinity.
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
@@ -226,7 +212,7 @@ def world_from_json(data: Json) -> World:
             entry["name"],
             parent=entry.get("parent", WORLD),
             joint=joint_from_json(entry.get("joint", {"type": "FloatingBase"})),
-            placement=Transform(*entry["placement"]) if "placement" in entry else None,
+            placement=_placement(entry),
             inertia=None if entry["mass"] is None else _inertia(entry),
             armature=entry.get("armature", 0.0),
             joint_name=entry.get("joint_name"),
@@ -237,13 +223,11 @@ def world_from_json(data: Json) -> World:
     builder.add_model(bodies.build(), q, v, limits=None)
     for entry in data["bodies"]:
         for one in entry["shapes"]:
-            placement = Transform(*one["placement"]) if "placement" in one else None
-            shape = _shape_from_json(one["shape"])
-            material, shown = _material_from_json(one["material"]), one.get("shown", True)
-            builder.add_shape(entry["name"], shape, material, placement=placement, shown=shown, **_filter(one))
+            shape, material = _shape_from_json(one["shape"]), _material_from_json(one["material"])
+            shown = one.get("shown", True)
+            builder.add_shape(entry["name"], shape, material, placement=_placement(one), shown=shown, **_filter(one))
         for one in entry.get("visuals", ()):
-            placement = Transform(*one["placement"]) if "placement" in one else None
-            builder.add_visual(entry["name"], _visual_from_json(one), placement=placement, rgba=one.get("rgba"))
+            builder.add_visual(entry["name"], _visual_from_json(one), placement=_placement(one), rgba=one.get("rgba"))
     for pair in data["ignored"]:
         builder.exclude_collision(*(data["bodies"][i]["name"] for i in pair))
     builder.add_actions(actions_from_json(data.get("joints", {})))
@@ -272,15 +256,17 @@ def _body_to_json(world: World, i: int) -> Json:
     if body.parent != WORLD:
         entry["parent"] = body.parent
     if not isinstance(body.joint, joints.FloatingBase):
-        entry["joint"] = joint_to_json(body.joint)
+        entry["joint"] = _named("joint", body.joint, _JOINTS)
     if body.armature.any():
         entry["armature"] = body.armature.tolist()
     if body.joint_name != body.name:
         entry["joint_name"] = body.joint_name
     if limits := limits_to_json(body.limits):
         entry["limits"] = limits
-    if motion is not None:
-        entry["motion"] = motion_to_json(motion, place)
+    if motion is not None and type(motion) in _MOTIONS.values():
+        entry["motion"] = _named("motion", motion, _MOTIONS)
+    elif motion is not None:
+        entry["motion"] = {"type": "Motion", "start": _value_to_json(place)}
     visuals = [_visual_to_json(v) for v, owner in zip(world.visuals, world.visual_bodies, strict=True) if owner == i]
     if visuals:
         entry["visuals"] = visuals
@@ -289,11 +275,9 @@ def _body_to_json(world: World, i: int) -> Json:
 
 def _material_to_json(material: Material) -> Json:
     """Return a material; rigid ones without the infinite stiffness, and ones without moments without their lengths."""
-    values = dataclasses.asdict(material)
-    said = ["mu", "restitution", *(name for name in ("torsional", "rolling", "priority") if values[name] != 0)]
-    if material.stiffness < np.inf:
-        said += ["stiffness", "dissipation"]
-    return {name: value for name, value in values.items() if name in said}
+    soft = material.stiffness < np.inf
+    said = {"mu": True, "restitution": True, "stiffness": soft, "dissipation": soft}
+    return {name: value for name, value in dataclasses.asdict(material).items() if said.get(name, value)}
 
 
 def _material_from_json(data: Json) -> Material:
@@ -323,9 +307,9 @@ def _visual_from_json(entry: Json) -> Shape | VisualMesh:
     if "mesh" in data:
         x, y, z = (float(factor) for factor in data["scale"])
         return VisualMesh(str(data["mesh"]), None, (x, y, z))
-    shape = _shape_from_json(data)
-    if not isinstance(shape, Shape):
+    if data["type"] == SupportPoints.__name__:
         raise SimulationConfigError("visuals", f"{data['type']!r} is not a visual")
+    shape: Shape = _shape_from_json(data)
     return shape
 
 
@@ -342,6 +326,10 @@ def _placement_to_json(place: Transform) -> Json:
     if place.p.any() or not np.array_equal(place.R, np.eye(3)):
         return {"placement": [place.R.tolist(), place.p.tolist()]}
     return {}
+
+
+def _placement(entry: Json) -> Transform | None:
+    return Transform(*entry["placement"]) if "placement" in entry else None
 
 
 def _inertia(entry: Json) -> RigidInertia:
@@ -393,15 +381,14 @@ def stepper_from_json(data: Json) -> TimeStepping:
     return TimeStepping(**given)
 
 
-_COMBINATORS = (lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
-
-
-_BACKENDS = (ConvexRelaxation, StaggeredProjections)
-
-
-_OWN = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS, *_COMBINATORS, *_BACKENDS)
-
-
+# Solvers of `lcp`, combinators included, and friction backends.
+_SOLVERS = _by_name(
+    *lcp.ALL_SOLVERS,
+    *lcp.OPTIONAL_SOLVERS,
+    *lcp.ALL_FRICTION_SOLVERS,
+    *(lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized),
+    *(ConvexRelaxation, StaggeredProjections),
+)
 # Friction solvers of old records, and their present replacements.
 _RENAMED = {
     "FrictionCascade": "ContactStrategies",
@@ -410,25 +397,18 @@ _RENAMED = {
 }
 
 
-def _own_solvers() -> dict[str, type]:
-    """The solver classes of `lcp`, combinators included, and friction backends, by name."""
-    return {cls.__name__: cls for cls in _OWN}
-
-
 def _solver_to_json(solver: Any) -> Json:
     """Return the solver's class name and options, options None for one of a user's class.
 
     Of a friction backend also the law and the tolerance.
     """
-    fields: Any = dataclasses.fields
-    backend = {}
+    data: Json = {"name": type(solver).__name__, "options": None}
+    if _SOLVERS.get(data["name"]) is type(solver):
+        data["options"] = {field.name: _option_to_json(getattr(solver, field.name)) for field in _fields(solver)}
     if isinstance(solver, FrictionBackend):
         # Stored for backends, and solvers within them, that a record cannot contain: a step is checked by these values.
-        backend = {"law": law_of(solver), "tolerance": getattr(solver, "tolerance", VERIFIED)}
-    if _own_solvers().get(type(solver).__name__) is not type(solver):
-        return {"name": type(solver).__name__, "options": None, **backend}
-    options = {field.name: _option_to_json(getattr(solver, field.name)) for field in fields(solver)}
-    return {"name": type(solver).__name__, "options": options, **backend}
+        data |= {"law": law_of(solver), "tolerance": getattr(solver, "tolerance", VERIFIED)}
+    return data
 
 
 def _option_to_json(value: Any) -> Any:
@@ -446,8 +426,7 @@ def _solver_from_json(data: Json) -> Any:
     if data["options"] is None:
         return forgotten
     options = {name: _option_from_json(value) for name, value in data["options"].items()}
-    name: str = data["name"]
-    cls = _own_solvers()[_RENAMED.get(name, name)]
+    cls = _SOLVERS[_RENAMED.get(data["name"], data["name"])]
     if cls is lcp.ContactStrategies and "attempts" in options:
         options["strategies"] = strategies_of(options.pop("attempts"))
     if cls is lcp.Fallback:
@@ -470,12 +449,10 @@ class SupportPoints:
     radii: FloatArray
 
     def __post_init__(self) -> None:
-        points = finite_array(self.points, "points", (None, 3), SimulationConfigError)
-        radii = finite_array(self.radii, "radii", (points.shape[0],), SimulationConfigError)
-        if np.any(radii < 0.0):
-            raise SimulationConfigError("radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "radii", radii)
+        for name, shape in (("points", (None, 3)), ("radii", (len(self.points),))):
+            object.__setattr__(self, name, finite_array(getattr(self, name), name, shape, SimulationConfigError))
+        if np.any(self.radii < 0.0):
+            raise SimulationConfigError("radii", f"a radius is negative: {self.radii.min()}")
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the points (n, 3) and radii (n,), as new arrays."""
@@ -483,22 +460,20 @@ class SupportPoints:
 
 
 #: The shapes of records, by name.
-_SHAPES: dict[str, Any] = {cls.__name__: cls for cls in (*ALL_SHAPES, SupportPoints)}
+_SHAPES = _by_name(*ALL_SHAPES, SupportPoints)
 
 
 def _shape_to_json(shape: Shape | BodyShape) -> Json:
     """Return the class name and fields of a shape; a shape of a user's class is stored as its support points."""
     if not isinstance(shape, tuple(_SHAPES.values())):
-        points, radii = shape.support_points()  # type: ignore[union-attr]  # shapes of other classes have this method
-        shape = SupportPoints(points, radii)
+        shape = SupportPoints(*shape.support_points())  # type: ignore[union-attr]  # other shapes have this method
     name, cls = next((name, cls) for name, cls in _SHAPES.items() if isinstance(shape, cls))
-    values = ((field.name, getattr(shape, field.name)) for field in dataclasses.fields(cls))
+    values = ((field.name, getattr(shape, field.name)) for field in _fields(cls))
     return {"type": name} | {key: np.asarray(value).tolist() for key, value in values}
 
 
-def _shape_from_json(data: Json) -> Shape | BodyShape:
+def _shape_from_json(data: Json) -> Any:
     """Return the shape from the name of its class and its fields; raise for an unknown name."""
     if data["type"] not in _SHAPES:
         raise SimulationConfigError("shape", f"unknown type {data['type']!r}")
-    shape: Shape | BodyShape = _SHAPES[data["type"]](**{name: value for name, value in data.items() if name != "type"})
-    return shape
+    return _SHAPES[data["type"]](**{name: value for name, value in data.items() if name != "type"})

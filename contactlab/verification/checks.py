@@ -12,7 +12,14 @@ from contactlab.recording.world_io import RecordedMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
 from contactlab.verification.contacts import frames_of, pairs_of, surface_motion
-from contactlab.verification.dynamics import Blocks, free_momentum, mass_solve, mass_times, solved_where_regular
+from contactlab.verification.dynamics import (
+    Blocks,
+    by_tree,
+    free_momentum,
+    mass_solve,
+    mass_times,
+    solved_where_regular,
+)
 from contactlab.verification.equal_compliance_check import EqualComplianceCheck
 from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
@@ -45,7 +52,7 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     frames = frames_of(portion.column("normal"), recording.stepper.edges_in(recording.world), recording.world.plane)
     yield from table_findings(portion, frames)
     shown, wrong = pairs.wrong_contacts(portion)
-    yield "geometry", portion.at[shown], portion.numbers("island")[shown], portion.contacts[shown], wrong
+    yield "geometry", portion.at[shown], portion.column("island")[shown], portion.contacts[shown], wrong
     impulses = np.hstack((portion.column("impulse"), portion.column("moment")))
     push = portion.scattered(portion.points, portion.at, impulses)
     forces = row_forces(portion)
@@ -115,13 +122,13 @@ def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
 
     |M_i v| <= sqrt(M_ii v' M v): a much smaller momentum is rounding of the whole, for example of a needle's spin.
     """
-    own = [np.sqrt(np.maximum(np.einsum("nii->ni", block), 0.0)) for block in M]
-    parts = np.split(size, np.cumsum([one.shape[1] for one in own])[:-1], axis=1) if own else []
-    speeds = [
-        np.divide(part, one, out=np.zeros_like(part), where=one > 0.0) for part, one in zip(parts, own, strict=True)
-    ]
-    out = [one * speed.max(axis=1, keepdims=True, initial=0.0) for one, speed in zip(own, speeds, strict=True)]
-    return np.concatenate(out, axis=1) if out else np.zeros_like(size)
+
+    def largest(block: FloatArray, part: FloatArray) -> FloatArray:
+        own = np.sqrt(np.maximum(np.einsum("nii->ni", block), 0.0))
+        speed = np.divide(part, own, out=np.zeros_like(part), where=own > 0.0)
+        return own * speed.max(axis=1, keepdims=True, initial=0.0)
+
+    return by_tree(largest, M, size)
 
 
 def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) -> FloatArray:
@@ -222,7 +229,7 @@ def uncovered(portion: StepSlice) -> FloatArray:
     """
     recording = portion.recording
     world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)
-    ground, shape, listed = portion.numbers("half_space"), portion.numbers("shape_b"), portion.column("point")
+    ground, shape, listed = portion.column("half_space"), portion.column("shape_b"), portion.column("point")
     names, asleep, length = world.model.names, recording.asleep[portion.steps], length_of(world)
     depth = portion.column("gap")
     of_shapes = dict(groups(np.where(ground >= 0, shape, -1)))
@@ -281,7 +288,7 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
     """Check values that the contact table contains twice: impulses and forces, gap and position."""
     world = portion.recording.world
     r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
-    normal, point, island = portion.column("normal"), portion.column("point"), portion.numbers("island")
+    normal, point, island = portion.column("normal"), portion.column("point"), portion.column("island")
     wanted = h * (z[:, :1] * normal + np.einsum("nr,nri->ni", z[:, 1 : 1 + r] - z[:, 1 + r : 1 + 2 * r], frames[:, 1:]))
     t1 = frames[:, 1]
     along = np.stack([np.sum(wanted * axis, axis=1) for axis in (normal, t1, cross(normal, t1))], axis=1)
@@ -291,7 +298,7 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
     yield "impulse", portion.at, island, portion.contacts, max_relative(off, size)
     mu, restitution = pairs_of(portion, frames[:, 0])
     worst = np.maximum(np.abs(portion.column("mu") - mu), np.abs(portion.column("restitution") - restitution))
-    half_space, own = portion.numbers("half_space"), portion.numbers("shape_b")
+    half_space, own = portion.column("half_space"), portion.column("shape_b")
     # Points of shapes are the contact points; for a cylinder's rim the point is midway to the plane.
     midway = np.array([not isinstance(surface.shape, BodyShape) for surface in world.surfaces] or [False])
     whole = np.where(midway[np.clip(own, 0, midway.size - 1)] & (own >= 0) & (own < midway.size), 2.0, 1.0)
@@ -332,9 +339,9 @@ def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) ->
     if portion.recording.world.plane is not None:
         slip = np.linalg.norm(cross(normal, after), axis=1)
     off = max_relative((portion.column("slip") - slip)[:, None], (size + np.abs(surface_velocity)).sum(axis=1)[:, None])
-    mode, edge = portion.numbers("mode"), SLIDING * free
+    mode, edge = portion.column("mode"), SLIDING * free
     closed = portion.column("z")[:, 0] > 0.0
     near = np.abs(slip - edge) <= EDGE * (edge + size.sum(axis=1))
     wanted = np.where(closed, np.where(slip > edge, SLIDE, STICK), OPEN)
     right = (mode == wanted) | (closed & near & ((mode == SLIDE) | (mode == STICK)))
-    yield "slip", portion.at, portion.numbers("island"), portion.contacts, np.where(right, off, np.inf)
+    yield "slip", portion.at, portion.column("island"), portion.contacts, np.where(right, off, np.inf)

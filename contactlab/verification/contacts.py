@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,17 +72,6 @@ class ContactRows:
         out, own = np.zeros((self.at.size, 3)), slice(self.cone.size - self.axes.shape[0], self.cone.size)
         np.add.at(out, self.cone_contacts[self.cone[own]], friction[own, None] * self.axes)
         return out
-
-    def part(self, contacts: NDArray[np.bool_]) -> tuple[ContactRows, NDArray[np.bool_]]:
-        """Return the rows of selected contacts (nc,), and a mask of the selected nc + nr rows."""
-        cones = contacts[self.cone_contacts]
-        slips = cones[self.cone]
-        renumber = [np.cumsum(chosen) - 1 for chosen in (contacts, cones)]
-        chosen = {"mu": cones, "cone_contacts": cones, "slack": cones, "axes": slips[slips.size - self.axes.shape[0] :]}
-        chosen |= dict.fromkeys(("cone", "plus_columns", "minus_columns", "kF"), slips)
-        cut = {one.name: getattr(self, one.name)[chosen.get(one.name, contacts)] for one in fields(self)}
-        cut |= {"cone_contacts": renumber[0][cut["cone_contacts"]], "cone": renumber[1][cut["cone"]]}
-        return replace(self, **cut), np.concatenate((contacts, slips))
 
 
 def contact_rows(
@@ -181,7 +170,7 @@ def surface_motion(portion: StepSlice, normals: FloatArray) -> FloatArray:
 
     Along the normal (nc, 3) it is the body's velocity, because a belt moves only along its body.
     """
-    rows, a, out = portion.recording.rows, portion.numbers("body_a"), np.zeros((portion.contacts.size, 6))
+    rows, a, out = portion.recording.rows, portion.column("body_a"), np.zeros((portion.contacts.size, 6))
     for row, (body, _) in enumerate(portion.recording.world.motions):
         own = np.flatnonzero(a == body)
         steps = portion.steps[portion.at[own]]
@@ -298,7 +287,7 @@ def extent_of(portion: StepSlice, sizes: FloatArray) -> FloatArray:
     """
     least = float(np.min(sizes, initial=np.inf))
     known = np.append(sizes, np.inf)
-    size = np.minimum(known[portion.numbers("shape_a")], known[portion.numbers("shape_b")])
+    size = np.minimum(known[portion.column("shape_a")], known[portion.column("shape_b")])
     return np.where(np.isfinite(size), size, least if math.isfinite(least) else 1.0)
 
 

@@ -6,6 +6,7 @@ M is stored tree by tree; arrays of many states have the states as first axis, a
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,8 @@ class Dynamics:
     bodies: dict[str, BodyKinematics]  # frames by the bodies' names
     M: Blocks  # mass matrix
     bias: FloatArray  # (ns, nv) generalised force of weight and velocity products, on the left-hand side
+    weight: FloatArray  # (ns, nv) the part of the weight
+    fastest: FloatArray  # (ns, nt) largest angular speed of a heavy body in each tree [rad/s]
     # (ns, nv) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Magnitudes are lengths of
     # vectors, not of entries, because an entry that vanishes for the chosen axes is rounded like the whole vector.
     force_size: FloatArray
@@ -56,6 +59,8 @@ class Dynamics:
             {name: body.at(states) for name, body in self.bodies.items()},
             tuple(block[states] for block in self.M),
             self.bias[states],
+            self.weight[states],
+            self.fastest[states],
             self.force_size[states],
             tuple((own, J[:, states], size[:, states]) for own, J, size in self.spread),
             self.kinetic[states],
@@ -71,51 +76,46 @@ class Dynamics:
         return size
 
 
+def by_tree(change: Callable[[FloatArray, FloatArray], FloatArray], M: Any, v: FloatArray) -> FloatArray:
+    """Return a vector (ns, nv) whose part of every tree is a function of its block of M and of its part of v."""
+    if not M:
+        return np.zeros_like(v)
+    ends = np.cumsum([block.shape[1] for block in M])
+    parts = np.split(v, ends[:-1], axis=1)
+    return np.concatenate([change(block, part) for block, part in zip(M, parts, strict=True)], axis=1)
+
+
 def mass_times(M: Any, v: FloatArray) -> FloatArray:
     """Return M v (ns, nv), tree by tree."""
-    return (
-        np.zeros_like(v)
-        if not M
-        else np.concatenate([rotate(block, part) for block, part in zip(M, _parts(M, v), strict=True)], axis=1)
-    )
+    return by_tree(rotate, M, v)
 
 
 def mass_solve(M: Any, momentum: FloatArray) -> FloatArray:
     """Return M^-1 p (ns, nv), tree by tree."""
-    parts = zip(M, _parts(M, momentum), strict=True)
-    return (
-        np.zeros_like(momentum)
-        if not M
-        else np.concatenate([np.linalg.solve(block, part[..., None])[..., 0] for block, part in parts], axis=1)
-    )
+    return by_tree(_solved, M, momentum)
 
 
 def solved_where_regular(M: Any, momentum: FloatArray) -> FloatArray:
     """Return M^-1 p (ns, nv), zero for trees whose M is singular without damping and drives."""
-    out = np.zeros_like(momentum)
-    start = 0
-    for block, part in zip(M, _parts(M, momentum), strict=True):
-        own = slice(start, start + block.shape[1])
-        start = own.stop
+
+    def solved(block: FloatArray, part: FloatArray) -> FloatArray:
         with contextlib.suppress(np.linalg.LinAlgError):
-            out[:, own] = np.linalg.solve(block, part[..., None])[..., 0]
-    return out
+            return _solved(block, part)
+        return np.zeros_like(part)
+
+    return by_tree(solved, M, momentum)
 
 
-def _parts(M: Any, v: FloatArray) -> list[FloatArray]:
-    """Split v (ns, nv) into the velocities of each block of M."""
-    if not M:
-        return []
-    ends = np.cumsum([block.shape[1] for block in M])
-    return np.split(v, ends[:-1], axis=1)
+def _solved(M: FloatArray, p: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.solve(M, p[..., None])[..., 0])
 
 
 def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
     """Return the dynamics at states q (ns, nq), v (ns, nv), with all velocity products evaluated there."""
     bodies, ns, gravity = moving_bodies(world, q, v), q.shape[0], world.model.gravity
     M = tuple(np.zeros((ns, n, n)) for n in np.diff(world.tree_starts))
-    bias, size, spread = np.zeros((ns, world.nv)), np.zeros((ns, world.nv)), []
-    potential = np.zeros(ns)
+    bias, weight, size = np.zeros((3, ns, world.nv))
+    potential, fastest, spread = np.zeros(ns), np.zeros((ns, len(M))), []
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
         own = spec.inertia
         if own is None:
@@ -131,6 +131,9 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
         M[tree][...] += own.mass * Jt @ J + Jwt @ inertia @ Jw
         acceleration = body.point_acceleration(com)
         bias[:, body.own] += rotate(Jt, own.mass * (acceleration - gravity))
+        weight[:, body.own] -= own.mass * (Jt @ gravity)
+        if own.mass > 0.0:
+            fastest[:, tree] = np.maximum(fastest[:, tree], np.linalg.norm(body.w, axis=1))
         bias[:, body.own] += rotate(Jwt, rotate(inertia, body.alpha) + cross(body.w, rotate(inertia, body.w)))
         moment = float(np.abs(np.linalg.eigvalsh(own.inertia)).max())
         both = np.stack((J, Jw))
@@ -145,20 +148,8 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
             tree = world.body_trees[world.model.index(spec.name)]
             at = np.arange(place.start, place.stop) - world.tree_starts[tree]
             M[tree][:, at, at] += rotors
-    return Dynamics(bodies, M, bias, size, tuple(spread), 0.5 * np.sum(v * mass_times(M, v), axis=1), potential)
-
-
-def weights(world: World, bodies: dict[str, BodyKinematics]) -> FloatArray:
-    """Return the generalised weights (ns, nv) as terms of the bias: the sum of -m J_com^T g over the bodies."""
-    some = next(iter(bodies.values()))
-    out = np.zeros((some.p.shape[0], world.nv))
-    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
-        own = spec.inertia
-        if tree >= 0 and own is not None and own.mass > 0.0:
-            body = bodies[spec.name]
-            J = body.point_jacobian(body.p + rotate(body.R, own.com))
-            out[:, body.own] -= own.mass * (np.swapaxes(J, 1, 2) @ world.model.gravity)
-    return out
+    kinetic = 0.5 * np.sum(v * mass_times(M, v), axis=1)
+    return Dynamics(bodies, M, bias, weight, fastest, size, tuple(spread), kinetic, potential)
 
 
 def free_momentum(
@@ -195,7 +186,7 @@ def free_momentum(
             continue
         # The torque without gyroscopic terms gives the explicit motion I dw/dt = rest - w x I w.
         part, tree = model.v_slice(spec.name), world.body_trees[model.index(spec.name)]
-        rates = np.linalg.solve(state.M[tree], (tau - state.bias)[:, part, None])[:, -3:, 0]
+        rates = _solved(state.M[tree], (tau - state.bias)[:, part])[:, -3:]
         rest = rotate(I, rates) + turning
         d = _spins(I, w, h, rest, guess[:, own] - w)
         momentum[:, own] += rotate(I, d) - step * (rest - turning)
@@ -211,22 +202,15 @@ def _limit_gyroscopic_energy(
 
     See `contactlab.multibody.kernels.velocity_products`.
     """
-    model = world.model
-    alone = {names[0] for names in _single_links(model)}
-    roots, fastest, weight = tree_roots(model), np.zeros((len(v), len(state.M))), np.zeros_like(v)
-    free = set()
-    for spec, tree in zip(model.bodies, world.body_trees, strict=True):
-        own = spec.inertia
-        if tree < 0 or roots[spec.name] in alone:
-            continue
-        if roots[spec.name] == spec.name and spec.joint.chain()[0].nq == 7:
-            free.add(tree)
-        if own is not None and own.mass > 0.0:
-            body = state.bodies[spec.name]
-            J = body.point_jacobian(body.p + rotate(body.R, own.com))
-            weight[:, body.own] -= own.mass * (np.swapaxes(J, 1, 2) @ model.gravity)
-            fastest[:, tree] = np.maximum(fastest[:, tree], np.linalg.norm(body.w, axis=1))
-    share = np.clip((h[:, None] * fastest - BEGINS) / (WHOLE - BEGINS), 0.0, 1.0)
+    model, roots = world.model, tree_roots(world.model)
+    alone = [world.body_trees[model.index(names[0])] for names in _single_links(model)]
+    free = {
+        tree
+        for spec, tree in zip(model.bodies, world.body_trees, strict=True)
+        if roots.get(spec.name) == spec.name and spec.joint.chain()[0].nq == 7
+    }
+    share = np.clip((h[:, None] * state.fastest - BEGINS) / (WHOLE - BEGINS), 0.0, 1.0)
+    share[:, alone] = 0.0
     fast = np.flatnonzero(share.any(axis=1))
     if not fast.size:
         return
@@ -235,7 +219,7 @@ def _limit_gyroscopic_energy(
     for tree, block in enumerate(state.M):
         part = slice(world.tree_starts[tree], world.tree_starts[tree + 1])
         rate, M, before = v[fast, part], block[fast], behind.M[tree]
-        left = rotate(M, rate) - step * (state.bias[fast, part] - weight[fast, part])
+        left = rotate(M, rate) - step * (state.bias[fast, part] - state.weight[fast, part])
         drift, come = np.zeros_like(rate), np.zeros_like(rate)
         if tree in free:
             drift[:, :3] = left[:, :3] / M[:, :1, 0]
@@ -245,7 +229,7 @@ def _limit_gyroscopic_energy(
         # Trees whose M is singular without damping have no rotation.
         ours = share[:, tree] > 0.0
         after = np.zeros(len(fast))
-        after[ours] = 0.5 * np.sum(np.linalg.solve(M[ours], left[ours, :, None])[..., 0] * inner[ours], axis=1)
+        after[ours] = 0.5 * np.sum(_solved(M[ours], left[ours]) * inner[ours], axis=1)
         limited = after > most
         less = np.zeros(len(fast))
         less[limited] = np.sqrt(np.maximum(most[limited], 0.0) / after[limited]) - 1.0
@@ -298,7 +282,7 @@ def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, gues
         spin = rotate(I, middle)
         slope = I + 0.5 * slow * (skew(middle) @ I - skew(spin))
         residual = rotate(I, d) + step * (cross(middle, spin) - torque)
-        change = np.linalg.solve(slope, residual[..., None])[..., 0]
+        change = _solved(slope, residual)
         d[left] -= change[left]
         left &= ~(np.abs(change).max(axis=1) <= SETTLED * size)
         if not left.any():

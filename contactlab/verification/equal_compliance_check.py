@@ -79,19 +79,31 @@ class EqualComplianceCheck:
         return SelectionReport(looked, self.unique, self.larger, self.lost, distance, self.step, self.island)
 
     def take(
-        self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
+        self,
+        portion: StepSlice,
+        problem: ContactProblem,
+        joined: JointProblem,
+        laws: JointLaws,
+        islands: Islands,
+        sound: NDArray[np.bool_],
     ) -> Found:
-        """Compare the forces of a portion's islands with the forces of equal compliance, and count the islands.
+        """Compare the forces of the ``sound`` islands with the forces of equal compliance, and count the islands.
 
         Return the finding "choice": the distances between the two, of islands whose forces are recorded as selected.
         """
         self.said = []
-        self._compare_islands(portion, problem, joined, laws, islands)
+        self._compare_islands(portion, problem, joined, laws, islands, sound)
         at, labels, off = (np.array([one[part] for one in self.said]) for part in range(3))
         return "choice", at.astype(np.int64), labels.astype(np.int64), -1, off.astype(np.float64)
 
     def _compare_islands(
-        self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
+        self,
+        portion: StepSlice,
+        problem: ContactProblem,
+        joined: JointProblem,
+        laws: JointLaws,
+        islands: Islands,
+        sound: NDArray[np.bool_],
     ) -> None:
         """Compare the forces of each island, and count islands that are too large, or whose forces are unique.
 
@@ -113,6 +125,8 @@ class EqualComplianceCheck:
         joints = dict(groups(joined.island))
         alone: dict[int, list[IntArray]] = {}
         for number, contacts in groups(problem.island):
+            if not sound[number]:
+                continue
             if contacts.size > MOST:
                 self.larger += 1
             elif number in joints:

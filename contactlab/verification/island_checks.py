@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -72,89 +71,67 @@ def island_findings(
     moments = max_relative(off, np.tile(size[:, None], 3))[members[0]]
     found, worst = worst_of(moments, islands.of_contacts[members[0]])
     yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
-    rated = _Rated.of(portion, laws, contacts, islands, system, answers, pushing, numbers)
-    speed = np.abs(free) + abs(system.Y).T @ rated.impulse
-    stepper, velocities = recording.stepper, (free, Y_joints.T @ given, v_plus, speed, lively, rated.of_joints)
+    impulse, of_joints = _rated(portion, laws, contacts, islands, system, answers, pushing, numbers)
+    speed = np.abs(free) + abs(system.Y).T @ impulse
+    stepper, velocities = recording.stepper, (free, Y_joints.T @ given, v_plus, speed, lively, of_joints)
     law = stepper.friction == "cone", stepper.law if stepper.asks_backend else None
     problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, *law)
-    whole = problem if members[0].all() else problem.part(members[0])
-    kept = np.flatnonzero(members[0])
-    for condition, own, values in whole.measures():
-        own = kept[own]
+    for condition, own, values in problem.measures():
+        own, values = own[members[0][own]], values[members[0][own]]
         yield condition, contacts.at[own], islands.label[islands.of_contacts[own]], portion.contacts[own], values
-    chosen = np.flatnonzero(members[1])
-    in_table = portion.joints[chosen]
-    joined = JointProblem(
-        numbers[chosen],
-        portion.joint_at[chosen],
-        islands.of_joints[chosen],
-        rows["joint_force"][in_table],
-        rows["joint_error"][in_table],
-        rows["joint_rate"][in_table],
-        J_joints[chosen],
-        Y_joints[chosen],
-        v_plus,
-        speed,
-        lively[islands.of_joints[chosen]],
-        portion.h[portion.joint_at[chosen]],
-    )
+    columns = (rows[f"joint_{name}"][portion.joints] for name in ("force", "error", "rate"))
+    moves = J_joints, Y_joints, v_plus, speed, lively[islands.of_joints], portion.h[portion.joint_at]
+    joined = JointProblem(numbers, portion.joint_at, islands.of_joints, *columns, *moves)
     for condition, own, values in joined.measures(laws):
-        own = chosen[own]
+        own, values = own[members[1][own]], values[members[1][own]]
         yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values
     if selections is not None:
-        yield selections.take(portion, whole, joined, laws, islands)
+        yield selections.take(portion, problem, joined, laws, islands, sound)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rated:
-    """Sizes of forces, with a lower bound: smaller forces are rounding of the whole."""
+def _rated(
+    portion: StepSlice,
+    laws: JointLaws,
+    contacts: ContactRows,
+    islands: Islands,
+    system: IslandSystem,
+    answers: tuple[FloatArray, ...],
+    pushing: FloatArray,
+    numbers: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the sizes of the impulses (m,) of all rows, and by island the largest balanced force of compliant joints.
 
-    impulse: FloatArray  # (m,) of all rows
-    of_joints: FloatArray  # (count,) the largest balanced force of compliant joint rows
-
-    @staticmethod
-    def of(
-        portion: StepSlice,
-        laws: JointLaws,
-        contacts: ContactRows,
-        islands: Islands,
-        system: IslandSystem,
-        answers: tuple[FloatArray, ...],
-        pushing: FloatArray,
-        numbers: IntArray,
-    ) -> _Rated:
-        """Return the sizes for the rows [N; F] of contacts and for joint rows.
-
-        ``pushing`` are the forces of the joint rows, ``numbers`` their indices in ``world.joint_rows``. A unilateral
-        force counts with at least NOTHING of the island's largest. With moments, from active limits or from friction,
-        balanced forces f sqrt(h W_ii + gamma) are compared.
-        """
-        fN, plus, minus = answers[:3]
-        n, count = fN.size + plus.size, islands.at.size
-        h = np.concatenate((portion.h[contacts.at[contacts.row_contact]], portion.h[portion.joint_at]))
-        island = np.concatenate((islands.of_contacts[contacts.row_contact], islands.of_joints))
-        soft = laws.gamma[portion.joint_at, numbers]
-        gamma = np.concatenate((contacts.gamma, np.zeros(plus.size), soft))
-        force = np.abs(np.concatenate((fN, plus - minus, pushing)))
-        own = np.asarray(system.J.multiply(system.Y).sum(axis=1)).ravel()
-        root = np.sqrt(np.maximum(0.0, h * own + gamma))
-        kinds = [row.kind for row in portion.recording.world.joint_rows]
-        stops = np.array([kind == RowKind.LIMIT for kind in kinds] or [False])[numbers]
-        unilateral = np.concatenate((np.ones(n, dtype=bool), stops))
-        # An island with moment rows has more friction rows than sliding friction.
-        turning = np.zeros(island.size, dtype=bool)
-        turning[fN.size : n] = contacts.cone >= fN.size
-        turning[n:] = stops
-        mixed = np.bincount(island[turning], minlength=count)[island] > 0
-        unit = np.where(mixed, root, 1.0)
-        largest = largest_of(np.where(unilateral, unit * force, 0.0), island, count)[island]
-        least = np.divide(NOTHING * largest, unit, out=np.zeros_like(unit), where=unilateral & (unit > 0.0))
-        # A force between bounds has the rounding of its bounds.
-        ends = [np.where(np.isfinite(end), np.abs(end), 0.0)[numbers] for end in (laws.lo, laws.hi)]
-        pressed = np.where(stops, force[n:], np.maximum(force[n:], FAINT * np.maximum(*ends)))
-        gives = ~laws.equation[numbers]
-        of_joints = largest_of(np.where(gives, root[n:] * pressed, 0.0), islands.of_joints, count)
-        return _Rated(h * np.maximum(force, least), of_joints)
+    A smaller force is rounding of the whole. Rows are [N; F] of contacts, then joint rows. ``pushing`` are the forces
+    of the joint rows, ``numbers`` their indices in ``world.joint_rows``. A unilateral force counts with at least
+    NOTHING of the island's largest. With moments, from active limits or from friction, balanced forces
+    f sqrt(h W_ii + gamma) are compared.
+    """
+    fN, plus, minus = answers[:3]
+    n, count = fN.size + plus.size, islands.at.size
+    h = np.concatenate((portion.h[contacts.at[contacts.row_contact]], portion.h[portion.joint_at]))
+    island = np.concatenate((islands.of_contacts[contacts.row_contact], islands.of_joints))
+    soft = laws.gamma[portion.joint_at, numbers]
+    gamma = np.concatenate((contacts.gamma, np.zeros(plus.size), soft))
+    force = np.abs(np.concatenate((fN, plus - minus, pushing)))
+    own = np.asarray(system.J.multiply(system.Y).sum(axis=1)).ravel()
+    root = np.sqrt(np.maximum(0.0, h * own + gamma))
+    kinds = [row.kind for row in portion.recording.world.joint_rows]
+    stops = np.array([kind == RowKind.LIMIT for kind in kinds] or [False])[numbers]
+    unilateral = np.concatenate((np.ones(n, dtype=bool), stops))
+    # An island with moment rows has more friction rows than sliding friction.
+    turning = np.zeros(island.size, dtype=bool)
+    turning[fN.size : n] = contacts.cone >= fN.size
+    turning[n:] = stops
+    mixed = np.bincount(island[turning], minlength=count)[island] > 0
+    unit = np.where(mixed, root, 1.0)
+    largest = largest_of(np.where(unilateral, unit * force, 0.0), island, count)[island]
+    least = np.divide(NOTHING * largest, unit, out=np.zeros_like(unit), where=unilateral & (unit > 0.0))
+    # A force between bounds has the rounding of its bounds.
+    ends = [np.where(np.isfinite(end), np.abs(end), 0.0)[numbers] for end in (laws.lo, laws.hi)]
+    pressed = np.where(stops, force[n:], np.maximum(force[n:], FAINT * np.maximum(*ends)))
+    gives = ~laws.equation[numbers]
+    of_joints = largest_of(np.where(gives, root[n:] * pressed, 0.0), islands.of_joints, count)
+    return h * np.maximum(force, least), of_joints
 
 
 def _joint_rows(portion: StepSlice, laws: JointLaws, numbers: IntArray, first: int) -> list[TreeRows]:

@@ -72,12 +72,9 @@ def add_diagonal(M: Blocks, diagonal: FloatArray) -> Blocks:
     """Return the blocks of M plus a diagonal matrix, given as its entries (ns, nv)."""
     if not diagonal.any():
         return M
-    out, start = [], 0
-    for block in M:
-        n = block.shape[1]
-        out.append(block + diagonal[:, start : start + n, None] * np.eye(n))
-        start += n
-    return tuple(out)
+    ends = np.cumsum([block.shape[1] for block in M])
+    parts = np.split(diagonal, ends[:-1], axis=1)
+    return tuple(block + part[..., None] * np.eye(block.shape[1]) for block, part in zip(M, parts, strict=True))
 
 
 def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:

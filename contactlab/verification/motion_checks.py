@@ -17,7 +17,7 @@ from contactlab.formulation.model_problem.options import RowKind
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
 from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts, surface_motion
-from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular, weights
+from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.motion import cross, integrate, shifting
 from contactlab.verification.portion import Found, StepSlice, TreeRows
@@ -62,7 +62,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     alone = np.repeat(kinds == FREE_ALONE, np.diff(starts))
     q, v, state = recording.q[portion.steps[chosen]], portion.v[chosen], portion.state.at(chosen)
     tau, push = portion.tau[chosen], laws.push[chosen]
-    kick = mass_times(state.M, v) + step * (tau - weights(world, state.bodies) + push)
+    kick = mass_times(state.M, v) + step * (tau - state.weight + push)
     begin = np.where(alone, v, solved_where_regular([block[chosen] for block in M], kick)) * dofs
     wanted = portion.v_plus[chosen]
     best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
@@ -103,19 +103,14 @@ def _free_trees(portion: StepSlice, kinds: NDArray[np.int64]) -> NDArray[np.bool
     rows, trees = recording.rows, world.body_trees
     free = np.tile(kinds != FREE_EULER, (portion.steps.size, 1))
     for side in "ab":
-        body = portion.numbers(f"body_{side}")
+        body = portion.column(f"body_{side}")
         known = (body >= 0) & (trees[np.maximum(body, 0)] >= 0)
         free[portion.at[known], trees[body[known]]] = False
     for number, at in zip(rows["joint_row"][portion.joints], portion.joint_at, strict=True):
         free[at, list(world.joint_rows[number].trees)] = False
     if rows["asleep"].shape[1]:
         free &= rows["asleep"][portion.steps] == 0
-    fastest = np.zeros(free.shape)
-    for spec, tree in zip(world.model.bodies, trees, strict=True):
-        if tree >= 0 and spec.inertia is not None and spec.inertia.mass > 0.0:
-            speed = np.linalg.norm(portion.state.bodies[spec.name].w, axis=1)
-            fastest[:, tree] = np.maximum(fastest[:, tree], speed)
-    return np.asarray(free & ((kinds == FREE_ALONE) | (portion.h[:, None] * fastest > SLOW)))
+    return np.asarray(free & ((kinds == FREE_ALONE) | (portion.h[:, None] * portion.state.fastest > SLOW)))
 
 
 def _places(world: World, trees: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -146,7 +141,7 @@ def _moved(
 
     def rates(d: FloatArray, v: FloatArray, at: FloatArray) -> tuple[FloatArray, FloatArray]:
         state = dynamics(world, at, v)
-        needed = state.bias - np.where(alone, 0.0, weights(world, state.bodies))
+        needed = state.bias - np.where(alone, 0.0, state.weight)
         return _displacement_rate(world, d, v), solved_where_regular(state.M, (force - needed) * dofs) * dofs
 
     for _ in range(parts):
@@ -239,7 +234,7 @@ def _shifted(portion: StepSlice) -> FloatArray:
     starts, trees = world.tree_starts, world.body_trees
     joined = {(int(s), int(i)) for s, i in zip(portion.joint_at, rows["joint_island"][portion.joints], strict=True)}
     of_contacts = zip(
-        portion.at, portion.numbers("island"), portion.numbers("body_a"), portion.numbers("body_b"), strict=True
+        portion.at, portion.column("island"), portion.column("body_a"), portion.column("body_b"), strict=True
     )
     for s, i, a, b in of_contacts:
         if (int(s), int(i)) in joined:
@@ -252,7 +247,7 @@ def _shifted(portion: StepSlice) -> FloatArray:
 def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, frames: FloatArray) -> Iterator[Found]:
     """Check that only admissible rows have multipliers, within their bounds, and no depth exceeds the old maximum."""
     recording, stepper = portion.recording, portion.recording.stepper
-    rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.numbers("island")
+    rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.column("island")
     push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
     numbers, joint_at = rows["joint_row"][portion.joints], portion.joint_at
     of_stops = rows["joint_projection_multiplier"][portion.joints]

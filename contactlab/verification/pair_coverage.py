@@ -72,7 +72,7 @@ class PairCoverage:
         awake = ((self.world.body_trees >= 0) & ~portion.recording.asleep[portion.steps])[:, owner]
         names = self.world.model.names
         fields = [self._fields(i, names, portion) for i in range(len(self.world.surfaces))]
-        a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
+        a, b, plane = (portion.column(name) for name in ("shape_a", "shape_b", "half_space"))
         low, high = np.where(plane >= 0, -1 - plane, np.minimum(a, b)), np.where(plane >= 0, b, np.maximum(a, b))
         listed = set(zip(portion.at.tolist(), low.tolist(), high.tolist(), strict=True))
 
@@ -95,8 +95,8 @@ class PairCoverage:
 
     def wrong_contacts(self, portion: StepSlice) -> tuple[Any, FloatArray]:
         """Return the rows of the contact table between two convex shapes, and the error of each."""
-        a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
-        between = (plane < 0) & (a >= 0) & (b >= 0) & (portion.numbers("id") < EXTERNAL_ID)
+        a, b, plane = (portion.column(name) for name in ("shape_a", "shape_b", "half_space"))
+        between = (plane < 0) & (a >= 0) & (b >= 0) & (portion.column("id") < EXTERNAL_ID)
         chosen, names, fields = np.flatnonzero(between), self.world.model.names, {}
         worst = np.zeros(chosen.size)
         pairs, number = distinct([a[chosen], b[chosen]])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sparse
+from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.world_numbers import ARM, size_of
@@ -89,12 +90,8 @@ class StepSlice:
         points = _points(recording, contacts, at, state.bodies)
         return StepSlice(recording, steps, state, *moves, contacts, at, joints, joint_at, points)
 
-    def column(self, name: str) -> FloatArray:
+    def column(self, name: str) -> NDArray[Any]:
         """Return a column of the contact table."""
-        return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
-
-    def numbers(self, name: str) -> IntArray:
-        """Return an integer column of the contact table."""
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 
     def scattered(self, rows: tuple[TreeRows, ...], at: IntArray, force: FloatArray) -> FloatArray:
@@ -211,7 +208,7 @@ class Islands:
         """Collect the islands that contacts, joint rows or the island table of a portion name, by step and label."""
         rows = portion.recording.rows
         own, steps = rows_of(rows["island_step"], portion.steps)
-        labels = (portion.numbers("island"), rows["joint_island"][portion.joints], rows["island_index"][own])
+        labels = (portion.column("island"), rows["joint_island"][portion.joints], rows["island_index"][own])
         found, number = distinct([np.concatenate((portion.at, portion.joint_at, steps)), np.concatenate(labels)])
         contacts, joints, table = np.split(number, np.cumsum([one.size for one in labels[:2]]))
         row = np.full(found.shape[0], -1)

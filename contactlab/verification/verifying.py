@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.certificate import VERIFIED_WITHIN
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
+from contactlab.spatial.arrays import IntArray, finite_number
 from contactlab.verification.checks import findings
 from contactlab.verification.equal_compliance_check import EqualComplianceCheck
 from contactlab.verification.island import COULOMB
@@ -101,7 +101,9 @@ def verify(
     found = None if selections is None else selections.report()
     said = tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True))
     tables = islands, contacts, ledger.table(), tuple(_named(recording, failure) for failure in ledger.failures)
-    misfit = CoulombMisfit(stepper.law, *ledger.misfit) if stepper.asks_backend else None
+    worst = ledger.worst.get(COULOMB, VerificationFailure(COULOMB, -1, -1, -1, 0.0, np.inf))
+    place = worst.step, worst.island, worst.contact
+    misfit = CoulombMisfit(stepper.law, worst.value, *place) if stepper.asks_backend else None
     return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.unexplained_failures, misfit)
 
 
@@ -133,9 +135,7 @@ class _FindingCollector:
 
     def __init__(self, allowed: dict[str, float], keep: int, marked: IntArray) -> None:
         self.allowed = allowed
-        # Largest residual in Coulomb's law, with its step, island and contact.
-        self.misfit: tuple[float, int, int, int] = (0.0, -1, -1, -1)
-        self.counts = dict.fromkeys(CONDITIONS, (0, 0))
+        self.counts = dict.fromkeys((*CONDITIONS, COULOMB), (0, 0))
         self.worst: dict[str, VerificationFailure] = {}
         self.failures: list[VerificationFailure] = []
         self.keep = keep
@@ -148,29 +148,22 @@ class _FindingCollector:
         for condition, at, island, contact, values in found:
             if not values.size:
                 continue
-            if condition == COULOMB:
-                self._measure(steps[at], island, contact, values)
-                continue
-            # NaN fails.
-            failed = np.flatnonzero(~(values <= self.allowed[condition]))
+            # NaN fails; the residual in Coulomb's law is measured only.
+            allowed = self.allowed.get(condition, np.inf)
+            failed = np.flatnonzero(~(values <= allowed) & (condition != COULOMB))
             checked, before = self.counts[condition]
             self.counts[condition] = (checked + values.size, before + failed.size)
             where = [np.broadcast_to(one, values.shape) for one in (steps[at], island, contact)]
             self.unexplained_failures += int(np.count_nonzero(~np.isin(where[0][failed], self.marked)))
             worst = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
             named = [
-                VerificationFailure(condition, int(step), int(own), int(row), float(value), self.allowed[condition])
+                VerificationFailure(condition, int(step), int(own), int(row), float(value), allowed)
                 for step, own, row, value in ([one[n] for one in (*where, values)] for n in (worst, *failed))
             ]
             if condition not in self.worst or not values[worst] <= self.worst[condition].value:
                 self.worst[condition] = named[0]
             bad += named[1:]
         self.failures += sorted(bad, key=lambda one: one.step)[: max(0, self.keep - len(self.failures))]
-
-    def _measure(self, step: IntArray, island: IntArray, contact: IntArray, values: FloatArray) -> None:
-        worst = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
-        if self.misfit[1] < 0 or not values[worst] <= self.misfit[0]:
-            self.misfit = (float(values[worst]), int(step[worst]), int(island[worst]), int(contact[worst]))
 
     def table(self) -> tuple[ConditionReport, ...]:
         """Return the conditions in their order."""

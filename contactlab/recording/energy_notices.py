@@ -113,7 +113,7 @@ def _tree_masses(world: World) -> FloatArray:
     return out
 
 
-def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
+def product_gains(recording: Recording) -> Iterator[Notice]:
     """Yield one notice of the steps in which the integration rule adds energy to trees of several links.
 
     The rule evaluates velocity products and inertia at the start of the step. Free trees moved by the Runge-Kutta
@@ -149,7 +149,7 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
     count = int(np.count_nonzero(bad.any(axis=1)))
     text = (
         f"the integration rule adds {gained[i, k]:.3g} J to the tree of {join_names(bodies)}, which "
-        f"has {kinetic[i, k]:.3g} J, in {name(step)} ({count} such steps): it uses velocity products and "
+        f"has {kinetic[i, k]:.3g} J, in step {step} ({count} such steps): it uses velocity products and "
         f"inertia of the step's start, and a coordinate "
         f"changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"
     )

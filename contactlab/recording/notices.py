@@ -82,17 +82,26 @@ class Notice:
 
 def find_notices(recording: Recording) -> tuple[Notice, ...]:
     """Return all notices of a record; empty for most records."""
-    begins, rows = bool(recording.time[0] == 0.0), recording.rows
-    stops = limit_violation_notices(recording.world, recording.stepper, recording.q) if begins else ()
-    # One column shows for most runs that there are no deep contacts, and no table is made.
-    deep = bool((read_column(rows, "contact_gap") < penetration_threshold(recording.world)).any())
-    deep_ones = overlap_notices(recording.world, recording.stepper, rows, begins=begins) if deep else ()
-    left = (read_column(rows, "island_choice") == ForceChoice.UNCERTIFIED).any()
-    last = uncertified_notices(recording.uncertified, recording.world, rows) if left else ()
-    energies = (*jams(recording, NAMED), *product_gains(recording, NAMED))
-    q, v, pose = recording.q, recording.v, rows["motion_pose"]
+    q, v, pose = recording.q, recording.v, recording.rows["motion_pose"]
     moves = StepMotions(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
-    return (*stops, *deep_ones, *long_step_notices(moves), *energy_gain_notices(recording), *energies, *last)
+    return (*step_notices(recording), *long_step_notices(moves), *product_gains(recording))
+
+
+def step_notices(recording: Recording, name: Named = NAMED, begun: float = 0.0) -> Iterator[Notice]:
+    """Yield the notices of a record but those of motion: about the start, contacts, energy gained, unsolved islands.
+
+    ``name`` gives the names of steps; ``begun`` is the largest depth from the start that is already reported.
+    """
+    world, rows, begins = recording.world, recording.rows, bool(recording.time[0] == 0.0)
+    if begins:
+        yield from limit_violation_notices(world, recording.stepper, recording.q, name)
+    # One column shows for most runs that there are no deep contacts, and no table is made.
+    if (read_column(rows, "contact_gap") < penetration_threshold(world)).any():
+        yield from overlap_notices(world, recording.stepper, rows, begins=begins, begun=begun, name=name)
+    yield from energy_gain_notices(recording, name)
+    yield from jams(recording, name)
+    if (read_column(rows, "island_choice") == ForceChoice.UNCERTIFIED).any():
+        yield from uncertified_notices(recording.uncertified, world, rows, name)
 
 
 def penetration_threshold(world: World) -> float:
@@ -128,7 +137,7 @@ def deep_contact_text(world: World, contacts: Iterable[ViewedContact], step: int
 
 
 def overlap_notices(
-    world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED
+    world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float, name: Named
 ) -> Iterator[Notice]:
     """Yield at most two notices of contacts too deep for rounding: "overlap" from the start, and "penetration".
 
@@ -193,9 +202,7 @@ def roundings(world: World, stops: list[JointRow]) -> FloatArray:
     return BEYOND * np.array([1.0 if row.angular else length for row in stops])
 
 
-def limit_violation_notices(
-    world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED
-) -> Iterator[Notice]:
+def limit_violation_notices(world: World, stepper: TimeStepping, q: FloatArray, name: Named) -> Iterator[Notice]:
     """Yield one notice if joints are beyond rigid limits in the first of the configurations q (n, nq) of a run."""
     stops = rigid_stops(world, stepper)
     if not stops:
@@ -253,7 +260,7 @@ def long_step_notices(moves: StepMotions) -> Iterator[Notice]:
         yield Notice("long step", *found)
 
 
-def energy_gain_notices(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
+def energy_gain_notices(recording: Recording, name: Named) -> Iterator[Notice]:
     """Yield one notice of the steps with impacts in which the energy rose, by the states and by the ledger."""
     energy = recording.kinetic + recording.potential
     if not (np.diff(energy) > GAIN * recording.kinetic[:-1]).any():
@@ -279,7 +286,7 @@ def energy_gain_notices(recording: Recording, name: Named = NAMED) -> Iterator[N
     yield Notice("energy", int(steps.size), step, float(gained[step]), text)
 
 
-def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name: Named = NAMED) -> Iterator[Notice]:
+def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name: Named) -> Iterator[Notice]:
     """Yield a notice of islands with uncertified forces; ``rows`` have the contacts of their steps."""
     if not len(table):
         return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contactlab.recording.failure import simulation_error
-from contactlab.recording.notices import GAIN, Notice
+from contactlab.recording.notices import Notice
 from contactlab.recording.recording import Recording
 from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray
@@ -244,7 +244,7 @@ class StepWorker:
             driver.work.tau_table[:] = task.taus[i]
         if task.targets is not None and driver.joints is not None:
             driver.joints.target_table[:] = task.targets[i]
-        energy = task.slots.energy[i] if task.watches[task.worlds[i]].bounces else None
+        energy, bounces = task.slots.energy[i], task.watches[task.worlds[i]].bounces
         done, look = 0, task.look or task.slots.steps[i] == 0
         unsolved = driver.uncertified if unsolved is None else unsolved
         try:
@@ -258,10 +258,10 @@ class StepWorker:
                 count = now - done
                 if count:
                     self._keep(task, i, done)
-                    if look or energy is not None or driver.uncertified > unsolved:
+                    if look or bounces or driver.uncertified > unsolved:
                         self._inspect_step(task, i, count, energy, unsolved)
                         unsolved = driver.uncertified
-                        if energy is not None:
+                        if bounces:
                             energy = np.array((chunk.kinetic[count - 1], chunk.potential[count - 1]))
                 done = now
                 if ended:
@@ -290,38 +290,18 @@ class StepWorker:
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
         driver.clear_chunk()
 
-    def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
+    def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray, unsolved: int) -> None:
         """Add new notices of the ``count`` steps of run i in the chunk to the task.
 
-        ``energy`` (2,) [J] is from before these steps, None if not needed. ``unsolved`` is the number of uncertified
+        ``energy`` (2,) [J] is from before these steps. ``unsolved`` is the number of uncertified
         islands before them.
         """
-        driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
+        driver, start, template = self._driver, self._start, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])
-        deep, uncertified = (
-            (task.look or before == 0) and template.has_deep_contact(driver),
-            driver.uncertified > unsolved,
-        )
-        gained = False
-        if energy is not None:
-            sums = chunk.kinetic[:count] + chunk.potential[:count]
-            gained = count > 1 or bool(sums[0] > energy.sum() + GAIN * energy[0])
-        first = before == 0 and driver.step == count and float(self._start.time[0]) == 0.0
-        beyond = first and template.starts_beyond(self._start.q)
-        if not (deep or gained or uncertified or beyond):
-            return
-        watch = task.found.get(i)
-        if watch is None:
-            watch = template.copy_empty(lambda step: f"step {before + step} of run {i}")
-        new: tuple[Notice, ...] = ()
-        if beyond:
-            new += watch.check_start(self._start.q)
-        if uncertified:
-            new += watch.check_islands(driver)
-        if deep:
-            new += watch.check_contacts(driver, begins=first)
-        if gained and energy is not None:
-            new += watch.check_energy(driver, self._start.q, self._start.v, (float(energy[0]), float(energy[1])))
-        if new:
-            task.found[i] = watch
-            task.notices.extend(new)
+        begins = before == 0 and driver.step == count and float(start.time[0]) == 0.0
+        look = task.look or before == 0
+        if driver.uncertified > unsolved or template.is_due(driver, start.q, energy, look=look, begins=begins):
+            watch = task.found.get(i) or template.copy_empty(lambda step: f"step {before + step} of run {i}")
+            if new := watch.inspect(driver, start.q, start.v):
+                task.found[i] = watch
+                task.notices.extend(new)

@@ -254,19 +254,15 @@ class Simulation:
         """Inspect the last step as far as it is due; return the new notices, and set when to inspect the next one."""
         driver, chunk, q, v = self._driver, self._driver.chunk, self._driver.q_before, self._driver.v_before
         found: tuple[Notice, ...] = ()
-        if driver.uncertified > self._uncertified:
-            self._uncertified = driver.uncertified
-            found += self._watch.check_islands(driver)
+        first, before = driver.step == 1, self._energy
+        look = first or driver.step > self._next_inspection
         if self._watch.bounces:
-            before = self._energy
             self._energy = float(chunk.kinetic[0]), float(chunk.potential[0])
-            if sum(self._energy) > sum(before) + GAIN * before[0]:
-                found += self._watch.check_energy(driver, q, v, before)
-        first = driver.step == 1
-        if first and self._begins and self._watch.starts_beyond(q):
-            found += self._watch.check_start(q)
-        if first or driver.step > self._next_inspection:
-            found += self._watch.check_contacts(driver, begins=self._begins)
+        gained = sum(self._energy) > sum(before) + GAIN * before[0]
+        due = (look or gained) and self._watch.is_due(driver, q, before, look=look, begins=first and self._begins)
+        if due or driver.uncertified > self._uncertified:
+            found += self._watch.inspect(driver, q, v)
+        self._uncertified = driver.uncertified
         if driver.step > self._next_inspection:
             self._next_inspection = driver.step + min(max(LOOK, self._past + driver.step), MOST)
             work, last = driver.work, driver.step - 1

@@ -80,7 +80,7 @@ class NoticeMonitor:
         return bool(np.any((rise > allowed) & (self._rebounds | (rise > self._least_jam))))
 
     def inspect(self, driver: Driver, q: FloatArray, v: FloatArray) -> tuple[notices.Notice, ...]:
-        """Return the new notices of the steps in the driver's rows, which begin at q (nq,), v (nv,), except of motion."""
+        """Return the new notices of the steps in the driver's rows, which begin at q and v; none about motion."""
         first, rows, chunk = driver.step - int(driver.control.chunk_steps), driver.copied(), driver.chunk
         named = rows_of_chunks([rows])
         named |= {f"{table}_step": named[f"{table}_step"] - first for table in ("contact", "joint", "island")}

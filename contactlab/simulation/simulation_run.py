@@ -16,7 +16,7 @@ from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.long_steps import StepMotions
 from contactlab.recording.notices import GAIN, Notice, long_step_notices, warn_of
-from contactlab.recording.recording import Recording, StepCollector
+from contactlab.recording.recording import Recording
 from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.callbacks import motion_poses
@@ -25,7 +25,7 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.prepared import layout_difference, prepare
-from contactlab.stepping.record_schema import Rows, table_rows
+from contactlab.stepping.record_schema import Rows, rows_of_chunks, table_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
@@ -81,7 +81,10 @@ class Simulation:
         self._none = np.zeros(world.nv)
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
-        self._kept = StepCollector(world, stepper, begin) if record else None
+        # The rows of the steps from a state; None unless steps are recorded.
+        self._kept: list[Rows] | None = [] if record else None
+        self._start = begin
+        self._recording: Recording | None = None  # made when it is first read
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
         self._driver.looks[layout.ALONE] = 1
         self._contacts: ContactTable | None = None  # made when it is first read
@@ -180,14 +183,14 @@ class Simulation:
         If steps are recorded, ``end`` must be the next one, because the chunk is copied once.
         """
         driver = self._driver
-        self._contacts = None
+        self._contacts = self._recording = None
         found = True
         while found and driver.step < end:
             found = driver.advance_alone(end)
             if found and driver.failed:
                 self._fail()
             if self._kept is not None:
-                self._kept.add(driver.copied())
+                self._kept.append(driver.copied())
             if found:
                 warn_of(self._inspect_step())
 
@@ -221,7 +224,10 @@ class Simulation:
         """
         if self._kept is None:
             raise SimulationConfigError("record", "is False, so no step was kept: use Simulation(..., record=True)")
-        return self._kept.recording()
+        if self._recording is None:
+            pieces = [rows_of_chunks(self._kept)] if self._kept else []
+            self._recording = Recording.of_run(self.world, self.stepper, self._start, pieces)
+        return self._recording
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -297,7 +303,7 @@ class Simulation:
         if self._kept is None:
             recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.pop_chunk()])
         else:
-            recording = self._kept.recording()
+            recording = self.recording
         try:
             raise simulation_error(driver, recording)
         finally:
@@ -343,9 +349,8 @@ class Simulation:
         made = self._driver.step
         self._driver.restart(begin)
         self._past, self._next_inspection = self._past + made, self._next_inspection - made
-        if self._kept is not None:
-            self._kept = StepCollector(self.world, self.stepper, begin)
-        self._contacts = None
+        self._start, self._kept = begin, None if self._kept is None else []
+        self._contacts = self._recording = None
         self._begin_inspection()
 
     def _rows(self, table: str) -> Rows:

@@ -269,66 +269,46 @@ def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, 
 
 
 def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, guess: FloatArray) -> FloatArray:
-    """Return the changes (ns, 3) of w over steps by the midpoint rule, with Newton's method for all steps together.
-
-    Steps without convergence, or with so much rotation that they may have been split, are solved one by one.
-    """
-    d = np.array(guess)
-    step, slow = h[:, None], h[:, None, None]
-    size = np.abs(w).max(axis=1) + np.abs(guess).max(axis=1)
-    left = np.full(w.shape[0], True)
-    for _ in range(ITERATIONS):
-        middle = w + 0.5 * d
-        spin = rotate(I, middle)
-        slope = I + 0.5 * slow * (skew(middle) @ I - skew(spin))
-        residual = rotate(I, d) + step * (cross(middle, spin) - torque)
-        change = _solved(slope, residual)
-        d[left] -= change[left]
-        left &= ~(np.abs(change).max(axis=1) <= SETTLED * size)
-        if not left.any():
-            break
-    for n in np.flatnonzero(left | (h * size > FEW) & (np.abs(d - guess).max(axis=1) > CLOSE * size)):
-        d[n] = _spin(I[n], w[n], float(h[n]), torque[n], guess[n])
-    return d
-
-
-def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: FloatArray) -> FloatArray:
-    """Return the change (3,) of w over a step by the midpoint rule.
+    """Return the changes (ns, 3) of w over steps by the midpoint rule.
 
     A step that turns the body by a radian or more may be split into 2, 4, ... equal parts if one part is not solved.
     The number is not recorded: the result closest to ``guess`` is returned, and the equation of motion then checks it.
     """
-    best = _midpoint(I, w, h, torque, guess)
-    size = float(np.abs(w).max() + np.abs(guess).max())
-    parts, most = 2, PARTS if h * size <= WILD else TRIED
-    while parts <= most and h * size > FEW and not np.abs(best - guess).max() <= CLOSE * size:
-        d = np.zeros(3)
-        for _ in range(parts):
-            d = d + _midpoint(I, w + d, h / parts, torque, np.zeros(3))
-        if not np.abs(best - guess).max() <= np.abs(d - guess).max():
-            best = d
+    best, size = _midpoints(I, w, h, torque, guess), np.abs(w).max(axis=1) + np.abs(guess).max(axis=1)
+    most, parts = np.where(h * size <= WILD, PARTS, TRIED), 1
+    while True:
         parts *= 2
-    return best
+        off = np.abs(best - guess).max(axis=1)
+        left = np.flatnonzero((h * size > FEW) & (parts <= most) & ~(off <= CLOSE * size))
+        if not left.size:
+            return best
+        d = np.zeros((left.size, 3))
+        for _ in range(parts):
+            d = d + _midpoints(I[left], w[left] + d, h[left] / parts, torque[left], np.zeros(d.shape))
+        nearer = ~(off[left] <= np.abs(d - guess[left]).max(axis=1))
+        best[left[nearer]] = d[nearer]
 
 
-def _midpoint(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, d: FloatArray) -> FloatArray:
-    """Solve I d = h torque - h (w + d/2) x I (w + d/2) by Newton's method from d."""
+def _midpoints(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, d: FloatArray) -> FloatArray:
+    """Solve I d = h torque - h (w + d/2) x I (w + d/2) for each step by Newton's method from d (ns, 3)."""
+    step = h[:, None]
 
     def residual(d: FloatArray) -> FloatArray:
         middle = w + 0.5 * d
-        return np.asarray(I @ d + h * cross(middle, I @ middle) - h * torque)
+        return rotate(I, d) + step * (cross(middle, rotate(I, middle)) - torque)
 
+    left = np.full(h.size, True)
     for _ in range(ITERATIONS):
         middle = w + 0.5 * d
-        slope = I + 0.5 * h * (skew(middle) @ I - skew(I @ middle))
-        change = np.linalg.solve(slope, -residual(d))
+        slope = I + 0.5 * step[..., None] * (skew(middle) @ I - skew(rotate(I, middle)))
+        change = _solved(slope, -residual(d))
+        left &= ~(np.abs(change).max(axis=1) <= SETTLED * np.maximum(np.abs(w), np.abs(d)).max(axis=1))
         # A full step may jump to another root, because a fast spin has several.
-        share, size = 1.0, np.linalg.norm(residual(d))
-        while share > SHORTEST and not np.linalg.norm(residual(d + share * change)) < size:
-            share *= 0.5
-        if share <= SHORTEST:
-            break
-        d = d + share * change
-        if np.abs(change).max() <= 1e-15 * max(np.abs(w).max(), np.abs(d).max()):
+        share, size = left.astype(np.float64), np.linalg.norm(residual(d), axis=1)
+        while (worse := (share > 0.0) & ~(np.linalg.norm(residual(d + share[:, None] * change), axis=1) < size)).any():
+            share[worse] = np.where(share[worse] > SHORTEST, 0.5 * share[worse], 0.0)
+        d = d + share[:, None] * change
+        left &= share > 0.0
+        if not left.any():
             break
     return d

@@ -1,20 +1,18 @@
 """Distance of recorded forces from the equal-compliance forces, computed by an independent method.
 
 The step follows a branch of compliances in the velocities. Here every contact of an island has the compliance eps along
-its normal and both tangents. The dense LCP of the island is solved by Lemke's method for a small eps; with the exact
-cone, the forces are computed by Newton's method from the recorded ones. If the result is not close, it is extrapolated
-linearly from two values of eps to 0. If a contact creeps, or gaps are inconsistent, the forces depend on eps. Then the
-closest result counts, beginning with the branch's end. Joint rows stay rigid: their reaction to a change of the contact
-forces is eliminated, except for rows at their bounds. Islands with a regular W are skipped, because no other forces
-give the same velocities.
+its normal and both tangents, and the forces are computed by Newton's method from the recorded ones. If the result is
+not close, it is extrapolated linearly from two values of eps to 0. If a contact creeps, or gaps are inconsistent, the
+forces depend on eps. Then the closest result counts, beginning with the branch's end. Joint rows stay rigid: their
+reaction to a change of the contact forces is eliminated, except for rows at their bounds. Islands with a regular W are
+skipped, because no other forces give the same velocities.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +34,6 @@ EPS = tuple(10.0 ** (-np.arange(8, 19) / 2.0))
 END = 1e-7, 1e-9  # relative to the minimum and maximum response of a normal: the larger is the compliance at the end
 # Smaller compliances, for inconsistent rates: eight per decade, because each has different forces.
 SMALLER = tuple(10.0 ** (-np.arange(1, 37) / 8.0))
-# Compliances of Lemke's method: relative to the largest response, and to the end.
-BY_LEMKE = (1e-6, 1e-7, 1e-9), (1.0, 1e-1, 1e-2, 1e-3)
 RATIO = 4.0  # ratio of the two compliances of the extrapolation to 0
 NEAR = 1e-5  # distance that needs no closer check
 WITHIN_SIGHT = 1e-2  # distance up to which all results count; a larger one is measured at the end of the path, or down
@@ -266,7 +262,8 @@ def _distance(
     free, mu = rates - A @ force, rows.mu[contacts]
     response = float(np.abs(A).max())
     compliances = np.append(end, np.sort([*(response * np.array(EPS)), *(end * np.array(SMALLER))])[::-1])
-    axes, *pattern = _pattern(nc, r)
+    angles = np.pi * np.arange(r) / r
+    axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
     recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
     to_axes = np.zeros((nc * 3, own.size))
     to_axes[:nc, :nc], to_axes[nc:, nc:] = np.eye(nc), np.kron(np.eye(nc), np.linalg.pinv(axes))
@@ -274,16 +271,7 @@ def _distance(
     law = to_axes @ A @ to_axes.T, to_axes @ free, mu, corners
     stopping = (abs(problem.J[own]) @ problem.speed) / np.maximum(np.diagonal(A), TINY)
     largest = max(float(np.abs(recorded).max()), ROUNDING * float(stopping.max()), TINY)
-    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start), follow=True)
-    if problem.cone or (nearest is not None and nearest <= NEAR):
-        return nearest
-    z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
-    # Below a thousandth of the branch's end, any recorded forces solve this LCP to its tolerance.
-    compliances = np.concatenate((end * np.array(BY_LEMKE[1]), response * np.array(BY_LEMKE[0])))
-    answered = _nearest(
-        recorded, largest, compliances, lambda eps, _: _solve_by_lemke(A, free, mu, pattern, axes, eps, z), follow=False
-    )
-    return min((one for one in (nearest, answered) if one is not None), default=None)
+    return _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start))
 
 
 def _nearest(
@@ -291,8 +279,6 @@ def _nearest(
     largest: float,
     compliances: FloatArray,
     solve: Callable[[float, FloatArray], FloatArray | None],
-    *,
-    follow: bool,
 ) -> float | None:
     """Return the distance of recorded forces from the closest equal-compliance forces, relative to ``largest``.
 
@@ -301,8 +287,8 @@ def _nearest(
     search ends at the first close forces. If all are far, only compliances near the first one count. Return None if
     no forces are found.
 
-    Each search starts at the recorded forces. If it fails and ``follow`` is set, it starts again at the previous
-    result: for a small compliance Newton's method may converge only from the forces of a larger one.
+    Each search starts at the recorded forces. If it fails, it starts again at the previous result: for a small
+    compliance Newton's method may converge only from the forces of a larger one.
     """
     nearest: float | None = None
     far: float | None = None
@@ -310,7 +296,7 @@ def _nearest(
     for eps in compliances.tolist():
         start = recorded
         one = solve(eps, start)
-        if one is None and follow and previous is not None:
+        if one is None and previous is not None:
             start = previous
             one = solve(eps, start)
         if one is None:
@@ -326,28 +312,6 @@ def _nearest(
         if nearest <= NEAR:
             return nearest
     return nearest if far is None or (nearest is not None and nearest <= WITHIN_SIGHT) else far
-
-
-def _solve_by_lemke(
-    A: FloatArray, free: FloatArray, mu: FloatArray, pattern: list[Any], axes: FloatArray, eps: float, z: FloatArray
-) -> FloatArray | None:
-    """Solve the LCP of contacts with compliance eps by Lemke's method; return their forces, or None without a solution.
-
-    A is the response of the contact rows to forces (h W + gamma), ``free`` their rates without forces, both
-    [normals; directions]. ``pattern`` has the other values of `_pattern`, ``z`` the start. The forces (3 nc,) are
-    normals, then tangential forces along two axes contact by contact.
-    """
-    import lcp
-
-    alike, of, sign, edges = pattern
-    nc, r = mu.size, axes.shape[0]
-    M = np.zeros((z.size, z.size))
-    M[:-nc, :-nc] = sign[:, None] * (A + eps * alike)[np.ix_(of, of)] * sign
-    M[nc:-nc, -nc:], M[-nc:, nc:-nc], M[-nc:, :nc] = edges, -edges.T, np.diag(mu)
-    result = lcp.solve(lcp.LCP(M, np.append(sign * free[of], np.zeros(nc))), lcp.Lemke(), z0=z)
-    fN, plus, minus, _ = np.split(result.z, (nc, nc + nc * r, nc + 2 * nc * r))
-    solved = result.status is lcp.Status.SOLVED
-    return np.concatenate((fN, _resultants(plus - minus, axes))) if solved else None
 
 
 def _near(
@@ -418,22 +382,6 @@ def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tu
     turned[corner], radius = 0.0, bounds[corner, None]
     widened[corner] = np.divide(points[corner], radius, out=np.zeros((corner.size, 2)), where=radius > 0.0)
     return points, turned, widened
-
-
-@functools.lru_cache(maxsize=4 * MOST)
-def _pattern(nc: int, r: int) -> tuple[Any, ...]:
-    """Return the part of the LCP that all sets of nc contacts with r directions have in common.
-
-    The values are: the directions in two tangents (r, 2); the matrix that eps multiplies, of equal compliance in
-    normals and tangents; the row and the sign of each force in [fN | fF+ | fF-]; the matrix E of the cone rows.
-    """
-    angles, one = np.pi * np.arange(r) / r, np.eye(nc)
-    axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
-    alike = np.zeros((nc * (1 + r), nc * (1 + r)))
-    alike[:nc, :nc], alike[nc:, nc:] = one, np.kron(one, axes @ axes.T)
-    of = np.append(np.arange(nc * (1 + r)), np.arange(nc, nc * (1 + r)))
-    sign = np.append(np.ones(nc * (1 + r)), -np.ones(nc * r))
-    return axes, alike, of, sign, np.tile(np.kron(one, np.ones((r, 1))), (2, 1))
 
 
 def _resultants(friction: FloatArray, axes: FloatArray) -> FloatArray:

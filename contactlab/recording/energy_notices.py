@@ -59,36 +59,30 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     work = np.einsum("ij,ij->i", table.impulse[rows], surface)
     if not (work > 0.0).any():
         return
-    islands = table.step * (int(table.island.max()) + 1) + table.island
-    own, place = np.unique(islands[rows], return_inverse=True)
-    given, speed, step = np.zeros(own.size), np.zeros(own.size), np.zeros(own.size, dtype=np.int64)
-    np.add.at(given, place, work)
-    np.maximum.at(speed, place, np.linalg.norm(surface, axis=1))
-    step[place] = table.step[rows]
-    mass, fall = _tree_masses(world), float(np.linalg.norm(world.model.gravity)) * recording.h[step]
-    # For most runs the lightest island shows that no island jams.
-    scale = 0.5 * JAM * (speed**2 + fall**2)
-    suspects = np.flatnonzero(given > scale * np.min(mass[mass > 0.0], initial=np.inf))
-    found: list[tuple[float, float, int, float]] = []
-    for i in suspects:
-        whole = np.flatnonzero(islands == own[i])
-        trees = np.unique(world.body_trees[np.concatenate((table.body_a[whole], table.body_b[whole]))])
-        excess = given[i] / (scale[i] * mass[trees[trees >= 0]].sum())
-        if excess > 1.0:
-            found.append((float(given[i]), excess, int(own[i]), float(speed[i])))
-    if not found:
+    _, islands = np.unique(np.stack((table.step, table.island), axis=1), axis=0, return_inverse=True)
+    given, speed, mass = np.zeros((3, int(islands.max()) + 1))
+    np.add.at(given, islands[rows], work)
+    np.maximum.at(speed, islands[rows], np.linalg.norm(surface, axis=1))
+    # The mass of each island, and the step of each.
+    sides, trees = np.tile(islands, 2), np.append(world.body_trees, -1)[np.concatenate((table.body_a, table.body_b))]
+    members = np.unique(np.stack((sides, trees), axis=1)[trees >= 0], axis=0)
+    np.add.at(mass, members[:, 0], _tree_masses(world)[members[:, 1]])
+    step = np.zeros(given.size, dtype=np.int64)
+    step[islands] = table.step
+    fall = float(np.linalg.norm(world.model.gravity)) * recording.h[step]
+    excess = np.divide(given, 0.5 * JAM * mass * (speed**2 + fall**2), out=np.zeros(given.size), where=given > 0.0)
+    if not (excess > 1.0).any():
         return
-    worst, excess, island, fast = max(found)
-    whole = np.flatnonzero(islands == island)
-    at = int(table.step[whole[0]])
+    island = int(np.argmax(np.where(excess > 1.0, given, 0.0)))
+    whole, at, worst = np.flatnonzero(islands == island), int(step[island]), float(given[island])
     pushing = whole[np.isin(table.body_a[whole], moving)]
     pushers = tuple(world.model.names[body] for body in np.unique(table.body_a[pushing]))
     bodies = [world.model.names[body] for body in np.unique(table.body_b[pushing])]
-    steps = len({int(step[np.searchsorted(own, one[2])]) for one in found})
+    steps = np.unique(step[excess > 1.0]).size
     text = (
         f"{join_names(list(pushers))} jams {join_names(bodies)}, in an island of {whole.size} contacts: in {name(at)} "
-        f"it gives {worst:.3g} J, {JAM * excess:.3g} times the kinetic energy that the island would have at its speed "
-        f"of {fast:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
+        f"it gives {worst:.3g} J, {JAM * excess[island]:.3g} times the kinetic energy that the island would have at its speed "
+        f"of {speed[island]:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
     )
     yield Notice("jam", steps, at, worst, text)
 

@@ -28,7 +28,7 @@ from contactlab.recording.storage import (
     meta_text,
     pack,
     read_meta,
-    record_file,
+    record_files,
     writing,
 )
 from contactlab.stepping.joint_table import by_number
@@ -145,7 +145,7 @@ class RecordWriter:
                 meta["stepper"].setdefault("on_unsolved", stepper.on_unsolved)
                 stepper = _with_numbers_of(stepper, meta["stepper"])
             _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
-            files = [record_file(file) for file in ([path] if packed else chunk_files(folder))]
+            files = record_files(path if packed else folder)
             check_files(files, row_lengths(world, stepper), folder)
             done = sum(file.members["h"].shape[0] for file in files)
             if done and with_tau != any(file.members["tau"].shape[0] for file in files):

@@ -60,6 +60,7 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     if not (work > 0.0).any():
         return
     _, islands = np.unique(np.stack((table.step, table.island), axis=1), axis=0, return_inverse=True)
+    islands = islands.reshape(-1)
     given, speed, mass = np.zeros((3, int(islands.max()) + 1))
     np.add.at(given, islands[rows], work)
     np.maximum.at(speed, islands[rows], np.linalg.norm(surface, axis=1))
@@ -81,8 +82,8 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     steps = np.unique(step[excess > 1.0]).size
     text = (
         f"{join_names(list(pushers))} jams {join_names(bodies)}, in an island of {whole.size} contacts: in {name(at)} "
-        f"it gives {worst:.3g} J, {JAM * excess[island]:.3g} times the kinetic energy that the island would have at its speed "
-        f"of {speed[island]:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
+        f"it gives {worst:.3g} J, {JAM * excess[island]:.3g} times the kinetic energy that the island would have at its "
+        f"speed of {speed[island]:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
     )
     yield Notice("jam", steps, at, worst, text)
 

@@ -213,27 +213,16 @@ class Batch:
         slots.tau[:], slots.target[:] = 0.0 if applied is None else applied, aims
         if not count or not chosen.size:
             return
-        if wrenches is None:
-            warn_of(self._step_runs(count, chosen))
-            return
-        base = slots.tau.copy()
-        for _ in range(count):
-            # Growth replaces them.
-            slots = self._runs.slots
-            slots.tau[:] = base + self._worlds.applied_by(slots.q, wrenches)
-            warn_of(self._step_runs(1, chosen))
-
-    def _step_runs(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
-        """Step these runs under the inputs in the slots; return the new notices."""
-        slots = self._runs.slots
         look = self._schedule_inspection(count)
-        found = self._runs.step_runs(count, look, chosen)
+        found = self._runs.step_runs(count, look, chosen, wrenches=wrenches)
+        slots = self._runs.slots
         if look:
             after = slots.time, slots.q, slots.v
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
             found += self._runs.long_step_notices(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
-        return self._add_notices(_worst(found)) if found else ()
+        if found:
+            warn_of(self._add_notices(_worst(found)))
 
     def _add_notices(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
         """Store the first notice of each kind; return the new ones."""
@@ -304,10 +293,7 @@ class Batch:
         look = self._schedule_inspection(wanted)
         made, found = slots.steps.copy(), []
         if wanted and B:
-            asked = wanted, look, np.arange(B), kept, forces, aims
-            found = (
-                self._runs.step_runs(*asked) if wrenches is None else self._runs.step_with_wrenches(*asked, wrenches)
-            )
+            found = self._runs.step_runs(wanted, look, np.arange(B), kept, forces, aims, wrenches)
         done = self._runs.slots.steps - made
         for i in np.flatnonzero(done < wanted):
             for one in kept:

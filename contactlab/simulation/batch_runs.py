@@ -152,13 +152,28 @@ class BatchRuns:
         kept: StateHistory | None = None,
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
+        wrenches: Mapping[str, Wrench] | None = None,
     ) -> list[Notice]:
         """Make ``steps`` steps of the chosen runs that have not failed; return the notices found.
 
         A run that fails is listed in ``errors``; the others continue. ``look``: inspect the contacts of every step for
         notices, not only notices of first steps. ``kept`` (B, steps + 1, ...) is filled with the state after each step.
-        ``taus`` and ``targets`` (B, steps, n) are the inputs of each step; None: the values in ``slots``.
+        ``taus`` and ``targets`` (B, steps, n) are the inputs of each step; None: the values in ``slots``. Steps under
+        wrenches on bodies are made one by one, because these depend on q.
         """
+        if wrenches is not None:
+            notices, base = [], self.slots.tau.copy()
+            for k in range(steps):
+                # Growth replaces them.
+                slots, now = self.slots, {name: one.of_step(k) for name, one in wrenches.items()}
+                applied = self.worlds.applied_by(slots.q, now)
+                slots.tau[:] = (base if taus is None else taus[:, k]) + applied
+                if targets is not None:
+                    slots.target[:] = targets[:, k]
+                part = None if kept is None else StateHistory(*(one[:, k : k + 2] for one in kept))
+                notices += self.step_runs(1, look, chosen, part)
+            return notices
+        found: list[Notice]
         has_tables = not (kept is None and taus is None and targets is None)
         passes = self._passes and bool(self._workers) and not (look or has_tables) and steps <= CHUNK
         if passes and not (self._begins or self.errors):
@@ -168,8 +183,8 @@ class BatchRuns:
                 usual = self._task(steps, look=False, found=[])
             self._passing, usual.steps = usual, steps
             self._discard_on_error(functools.partial(self._process_queue, usual, chosen))
-            notices, usual.notices = usual.notices, []
-            return notices
+            found, usual.notices = usual.notices, []
+            return found
         every = chosen
         if self.errors:
             every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
@@ -179,7 +194,7 @@ class BatchRuns:
             begun = self.slots.steps[every] > 0
             queue, every = every[begun], every[~begun]
             self._begins = not self.slots.steps.all()
-        found: list[Notice] = []
+        found = []
         task = self._task(steps, look, found, kept, taus, targets)
 
         def work() -> None:
@@ -215,28 +230,6 @@ class BatchRuns:
             self._workers, self._line = [], RunQueue(len(self.slots.time), self._threads)
             self._passing = None
             raise
-
-    def step_with_wrenches(
-        self,
-        steps: int,
-        look: bool,
-        chosen: IntArray,
-        kept: StateHistory,
-        taus: FloatArray | None,
-        targets: FloatArray | None,
-        wrenches: Mapping[str, Wrench],
-    ) -> list[Notice]:
-        """Make steps as `step_runs` does, under wrenches on bodies, one step per call, because they depend on q."""
-        found: list[Notice] = []
-        for k in range(steps):
-            # Growth replaces them.
-            slots = self.slots
-            slots.tau[:] = 0.0 if taus is None else taus[:, k]
-            slots.tau[:] += self.worlds.applied_by(slots.q, {name: one.of_step(k) for name, one in wrenches.items()})
-            if targets is not None:
-                slots.target[:] = targets[:, k]
-            found += self.step_runs(1, look, chosen, StateHistory(*(one[:, k : k + 2] for one in kept)))
-        return found
 
     def _run_on_threads(self, task: Task, threads: int) -> None:
         """Run the rest of a task on this number of threads; enlarge the slots if a run needs more contacts."""

@@ -82,8 +82,8 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     steps = np.unique(step[excess > 1.0]).size
     text = (
         f"{join_names(list(pushers))} jams {join_names(bodies)}, in an island of {whole.size} contacts: in {name(at)} "
-        f"it gives {worst:.3g} J, {JAM * excess[island]:.3g} times the kinetic energy that the island would have at its "
-        f"speed of {speed[island]:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
+        f"it gives {worst:.3g} J, {JAM * excess[island]:.3g} times the kinetic energy that the island would have at "
+        f"its speed of {speed[island]:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
     )
     yield Notice("jam", steps, at, worst, text)
 

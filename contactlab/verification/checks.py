@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sparse
 
 from contactlab.contact import BodyShape
 from contactlab.recording.world_io import RecordedMotion
@@ -27,7 +28,7 @@ from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws
 from contactlab.verification.motion import cross, integrate, rotate, shifting
 from contactlab.verification.motion_checks import FreeMotion, displacement, free_motion, projection_findings
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.portion import TINY, Found, StepSlice, TreeRows, groups, length_of, max_relative, rows_of
+from contactlab.verification.portion import TINY, Found, StepSlice, groups, length_of, max_relative, rows_of
 
 ROUNDING = 1e-12  # relative to the time for which a tree has rested
 HEIGHT = 1e-4  # relative to the size of a world: a lift by this distance changes energies by their accuracy
@@ -54,7 +55,7 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     shown, wrong = pairs.wrong_contacts(portion)
     yield "geometry", portion.at[shown], portion.column("island")[shown], portion.contacts[shown], wrong
     impulses = np.hstack((portion.column("impulse"), portion.column("moment")))
-    push = portion.scattered(portion.points, portion.at, impulses)
+    push = portion.effect(impulses)
     forces = row_forces(portion)
     # Subtract the effect of the impulses: the result is near v_free, where the search for its midpoint begins.
     momentum, laws, push = _free(portion, push, forces)
@@ -107,11 +108,10 @@ def _motion(
     off[asleep] = 0.0
     laid = np.einsum("sn,snv->sv", np.abs(forces), np.abs(laws.J))
     size = state.momentum_size(portion.v) + state.momentum_size(v_plus)
-    lengths = np.stack([np.linalg.norm(impulses[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
-    columns = [np.stack([np.linalg.norm(one.J[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
-               for one in portion.points]  # fmt: skip
-    sizes = tuple(TreeRows(one.tree, one.of, J) for one, J in zip(portion.points, columns, strict=True))
-    size += portion.scattered(sizes, portion.at, lengths)
+    lengths = np.linalg.norm(impulses.reshape(-1, 3), axis=1)
+    axes = sparse.kron(sparse.eye(lengths.size), np.ones((1, 3)))
+    columns = (axes @ portion.points.power(2)).sqrt()
+    size += (columns.T @ lengths).reshape(size.shape)
     least = WHOLE * _momentum_scale(state.M, size)
     size += h * (np.abs(portion.tau) + state.force_size + laid) + within * np.abs(v_plus) + h * np.abs(laws.push)
     return max_relative(off, np.maximum(size, least))
@@ -321,22 +321,21 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
 def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
     """Check slips and modes against the velocities, v_free (ns, nv) without contacts, and fN."""
     surface_velocity = surface_motion(portion, frames[:, 0])[:, :3]
-    after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
-    free = np.linalg.norm(surface_velocity, axis=1)
-    starts = portion.recording.world.tree_starts
-    for one in portion.points:
-        own = slice(starts[one.tree], starts[one.tree + 1])
-        J, at = one.J[:, :3], portion.at[one.of]
-        after[one.of] += rotate(J, portion.v_plus[at, own])
-        free[one.of] += np.linalg.norm(rotate(J, v_free[at, own]), axis=1)
-        size[one.of] += rotate(np.abs(J), np.abs(portion.v_plus[at, own]))
+    after = portion.speeds(portion.v_plus)[:, :3]
+    size = (abs(portion.points) @ np.abs(portion.v_plus).ravel()).reshape(-1, 6)[:, :3]
+    world, free = portion.recording.world, np.linalg.norm(surface_velocity, axis=1)
+    trees = np.append(world.body_trees, -1)
+    speeds = np.sqrt(np.add.reduceat(portion.v_plus**2, world.tree_starts[:-1], axis=1))
+    speeds = np.hstack((speeds, np.zeros((portion.steps.size, 1))))
+    for side, J in zip("ba", portion.sides, strict=True):
+        free += np.linalg.norm((J @ v_free.ravel()).reshape(-1, 6)[:, :3], axis=1)
         # Points on a body's axis of rotation are on it only up to rounding.
-        whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
-        size[one.of] += FAINT / 3.0 * whole[:, None]
+        whole = np.linalg.norm(np.sqrt(np.asarray(J.power(2).sum(axis=1))).reshape(-1, 6)[:, :3], axis=1)
+        size += FAINT / 3.0 * (whole * speeds[portion.at, trees[portion.column(f"body_{side}")]])[:, None]
     normal = frames[:, 0]
     after = after - surface_velocity
     slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)
-    if portion.recording.world.plane is not None:
+    if world.plane is not None:
         slip = np.linalg.norm(cross(normal, after), axis=1)
     off = max_relative((portion.column("slip") - slip)[:, None], (size + np.abs(surface_velocity)).sum(axis=1)[:, None])
     mode, edge = portion.column("mode"), SLIDING * free

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from contactlab.contact import Material, PowerLaw, RestitutionLaw, combine
@@ -15,7 +16,7 @@ from contactlab.contact.material import MaxLaw
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import cross
-from contactlab.verification.portion import StepSlice, TreeRows, distinct
+from contactlab.verification.portion import Matrix, StepSlice, distinct, sparse_rows
 from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
@@ -74,10 +75,10 @@ class ContactRows:
         return out
 
 
-def contact_rows(
-    portion: StepSlice, v_free: FloatArray, directions: FloatArray
-) -> tuple[ContactRows, tuple[TreeRows, ...]]:
-    """Return the contacts of a portion, and their Jacobians by trees, row by row.
+def contact_rows(portion: StepSlice, v_free: FloatArray, directions: FloatArray) -> tuple[ContactRows, Matrix]:
+    """Return the contacts of a portion, and the Jacobian of their rows.
+
+    Rows are: nc normals, r directions of each contact, then all rows of moments.
 
     ``v_free`` (ns, nv) is the velocity without constraint forces; ``directions`` are from `frames_of`.
     """
@@ -129,40 +130,23 @@ def contact_rows(
         np.concatenate((drive[:, 1:].ravel(), turning.k)),
         rigid,
     )
-    return found, _jacobians(portion, found, turning)
-
-
-def _jacobians(portion: StepSlice, rows: ContactRows, turning: MomentRows) -> tuple[TreeRows, ...]:
-    """Return the rows [N; F] of the contacts, and their rows of moments, on the velocities of each tree.
-
-    Row numbers are: nc normals, r directions of each contact, then all rows of moments.
-    """
-    nc, r = rows.directions.shape[0], rows.directions.shape[1] - 1
-    found, leans = [], turning.contacts[np.repeat(np.arange(turning.counts.size), turning.counts)]
-    for one in portion.points:
-        numbers = np.hstack((one.of[:, None], nc + r * one.of[:, None] + np.arange(r)))
-        found.append(TreeRows(one.tree, numbers, rows.directions[one.of] @ one.J[:, :3]))
-        if leans.size:
-            place = np.full(nc, -1)
-            place[one.of] = np.arange(one.of.size)
-            here = np.flatnonzero(place[leans] >= 0)
-            J = np.einsum("mi,min->mn", turning.directions[here], one.J[place[leans[here]], 3:])
-            found.append(TreeRows(one.tree, nc + r * nc + here[:, None], J[:, None]))
-    return tuple(found)
+    # Directions (nc, r, 3) of forces act on the point, and those of moments on the angular velocity.
+    own, last = np.arange(nc)[:, None], np.arange(r * nc, cone.size)[:, None]
+    places, turned = 6 * own + np.arange(3), 6 * found.cone_contacts[cone[r * nc :], None] + np.arange(3, 6)
+    parts = [(own, places, directions[:, :1]), (nc + r * own + np.arange(r), places, directions[:, 1:])]
+    along = sparse_rows([*parts, (nc + last, turned, turning.directions[:, None])], (nc + cone.size, 6 * nc))
+    return found, sparse.csr_matrix(along @ portion.points)
 
 
 def normal_rates(
-    portion: StepSlice, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
+    portion: StepSlice, normals: FloatArray, v: FloatArray, part: Callable[[Any], Any] = lambda values: values
 ) -> FloatArray:
     """Return N v (nc,) for normals (nc, 3) and the velocities v (ns, nv) of the steps.
 
-    With ``part=np.abs`` return the sums of the absolute terms of N v.
+    With ``part=abs`` return the sums of the absolute terms of N v.
     """
-    starts, out = portion.recording.world.tree_starts, np.zeros(portion.contacts.size)
-    for one in portion.points:
-        own = v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]
-        out[one.of] += np.einsum("mi,min,mn->m", part(normals[one.of]), part(one.J[:, :3]), part(own))
-    return out
+    speeds = np.asarray(part(portion.points) @ part(v).ravel()).reshape(-1, 6)
+    return np.asarray(np.sum(part(normals) * speeds[:, :3], axis=1))
 
 
 def surface_motion(portion: StepSlice, normals: FloatArray) -> FloatArray:
@@ -221,7 +205,7 @@ def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, Float
     else:
         of_surface = np.sum(normals * surface_motion(portion, normals)[:, :3], axis=1)
         speed = of_surface - normal_rates(portion, normals, portion.v)
-        off = UNDECIDED * normal_rates(portion, normals, portion.v, np.abs)
+        off = UNDECIDED * normal_rates(portion, normals, portion.v, abs)
         ends = np.array([[_coefficients(e, speed + way * off) for _, e in known] for way in (-1.0, 1.0)])
         low, high = np.sort(ends[:, numbers, np.arange(numbers.size)], axis=0)
         restitution = np.clip(said[1], low, high)
@@ -361,7 +345,7 @@ def moments_of(
         torsional = 0.0 * torsional  # in the plane there is no spin
     surface_turning = surface_motion(portion, frames[:, 0])[:, 3:]
     about, over = np.flatnonzero(torsional > 0.0), np.flatnonzero(rolling > 0.0)
-    axes = _axes(world, frames[over], (_turning(portion) - surface_turning)[over])
+    axes = _axes(world, frames[over], (portion.speeds(portion.v)[:, 3:] - surface_turning)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))
     directions = np.concatenate((frames[about, 0], axes.reshape(-1, 3)))
     return MomentRows(
@@ -372,15 +356,6 @@ def moments_of(
         np.repeat((1, axes.shape[1]), (about.size, over.size)),
         np.repeat((2 + 2 * r, 5 + 2 * r), (about.size, over.size)),
     )
-
-
-def _turning(portion: StepSlice) -> FloatArray:
-    """Return the angular velocities (nc, 3) of bodies B relative to bodies A."""
-    starts, w = portion.recording.world.tree_starts, np.zeros((portion.contacts.size, 3))
-    for one in portion.points:
-        own = portion.v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]
-        w[one.of] += np.einsum("min,mn->mi", one.J[:, 3:], own)
-    return w
 
 
 def _axes(world: World, frames: FloatArray, w: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ SLACK = 1e-3  # allowance of values that follow from rates, relative to the allo
 
 @dataclass(frozen=True, eq=False)
 class ContactProblem:
-    """The contacts of islands: rows, forces, and the velocities they act on, in the columns of an `IslandSystem`."""
+    """The contacts of islands: rows, forces and velocities; columns are the velocities of all steps."""
 
     rows: ContactRows
     island: IntArray  # (nc,)
@@ -264,7 +264,7 @@ class ContactProblem:
 
 @dataclass(frozen=True, eq=False)
 class JointProblem:
-    """Joint rows (m,) of islands, in the columns of an `IslandSystem`."""
+    """Joint rows (m,) of islands; columns are the velocities of all steps."""
 
     # (m,) numbers, steps in the portion, islands, and recorded values.
     number: IntArray

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.sparse as sparse
 
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -16,12 +17,11 @@ from contactlab.verification.joints import JointLaws
 from contactlab.verification.portion import (
     Found,
     Islands,
-    IslandSystem,
     StepSlice,
-    TreeRows,
+    inverse,
     largest_of,
     max_relative,
-    tree_columns,
+    sparse_rows,
     worst_of,
 )
 
@@ -48,17 +48,15 @@ def island_findings(
     sound = (sizes[0] == said[0]) & (sizes[1] == said[1]) & (sizes[0] + sizes[1] > 0) if count else np.zeros(0, bool)
     claimed = np.abs(rows["island_measures"][islands.row, 1]) if count else np.zeros(0)
     yield "solved", islands.at, islands.label, -1, np.where(sound, claimed, np.inf)
-    contacts, contact_rows_of = contact_rows(portion, v_free, frames)
+    contacts, J = contact_rows(portion, v_free, frames)
     n = contacts.cone.size + contacts.at.size
     members = sound[islands.of_contacts], sound[islands.of_joints]
-    at = np.concatenate((contacts.at[contacts.row_contact], portion.joint_at))
-    island = np.concatenate((islands.of_contacts[contacts.row_contact], islands.of_joints))
-    joint_rows = _joint_rows(portion, laws, numbers, n)
-    system = IslandSystem.of(portion, (*contact_rows_of, *joint_rows), at, island, M)
-    J, Y = (matrix[:n] for matrix in (system.J, system.Y))
-    J_joints, Y_joints = (matrix[n:] for matrix in (system.J, system.Y))
-    free, v_plus = system.of_columns(v_free), system.of_columns(portion.v_plus)
-    lively = system.kinetic_norm(free, count)
+    columns = portion.joint_at[:, None] * recording.world.nv + np.arange(recording.world.nv)
+    own = laws.J[portion.joint_at, numbers][:, None]
+    J_joints = sparse_rows([(np.arange(numbers.size)[:, None], columns, own)], (numbers.size, J.shape[1]))
+    J_joints.eliminate_zeros()
+    Y, Y_joints = (sparse.csr_matrix(rows_of @ inverse(M)) for rows_of in (J, J_joints))
+    free, v_plus, lively = v_free.ravel(), portion.v_plus.ravel(), islands.kinetic_norm(M, v_free)
     # The effects of joint rows are given data for the contacts, and vice versa.
     pushing = forces[portion.joint_at, numbers]
     given = portion.h[portion.joint_at] * pushing
@@ -71,8 +69,11 @@ def island_findings(
     moments = max_relative(off, np.tile(size[:, None], 3))[members[0]]
     found, worst = worst_of(moments, islands.of_contacts[members[0]])
     yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
-    impulse, of_joints = _rated(portion, laws, contacts, islands, system, answers, pushing, numbers)
-    speed = np.abs(free) + abs(system.Y).T @ impulse
+    own = np.concatenate(
+        [np.asarray(one.multiply(other).sum(axis=1)).ravel() for one, other in ((J, Y), (J_joints, Y_joints))]
+    )
+    impulse, of_joints = _rated(portion, laws, contacts, islands, own, answers, pushing, numbers)
+    speed = np.abs(free) + abs(Y).T @ impulse[:n] + abs(Y_joints).T @ impulse[n:]
     stepper, velocities = recording.stepper, (free, Y_joints.T @ given, v_plus, speed, lively, of_joints)
     law = stepper.friction == "cone", stepper.law if stepper.asks_backend else None
     problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, *law)
@@ -94,17 +95,17 @@ def _rated(
     laws: JointLaws,
     contacts: ContactRows,
     islands: Islands,
-    system: IslandSystem,
+    own: FloatArray,
     answers: tuple[FloatArray, ...],
     pushing: FloatArray,
     numbers: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the sizes of the impulses (m,) of all rows, and by island the largest balanced force of compliant joints.
 
-    A smaller force is rounding of the whole. Rows are [N; F] of contacts, then joint rows. ``pushing`` are the forces
-    of the joint rows, ``numbers`` their indices in ``world.joint_rows``. A unilateral force counts with at least
-    NOTHING of the island's largest. With moments, from active limits or from friction, balanced forces
-    f sqrt(h W_ii + gamma) are compared.
+    A smaller force is rounding of the whole. ``own`` (m,) is the diagonal of J M^-1 J^T. Rows are [N; F] of contacts,
+    then joint rows. ``pushing`` are the forces of the joint rows, ``numbers`` their indices in ``world.joint_rows``. A
+    unilateral force counts with at least NOTHING of the island's largest. With moments, from active limits or from
+    friction, balanced forces f sqrt(h W_ii + gamma) are compared.
     """
     fN, plus, minus = answers[:3]
     n, count = fN.size + plus.size, islands.at.size
@@ -113,7 +114,6 @@ def _rated(
     soft = laws.gamma[portion.joint_at, numbers]
     gamma = np.concatenate((contacts.gamma, np.zeros(plus.size), soft))
     force = np.abs(np.concatenate((fN, plus - minus, pushing)))
-    own = np.asarray(system.J.multiply(system.Y).sum(axis=1)).ravel()
     root = np.sqrt(np.maximum(0.0, h * own + gamma))
     kinds = [row.kind for row in portion.recording.world.joint_rows]
     stops = np.array([kind == RowKind.LIMIT for kind in kinds] or [False])[numbers]
@@ -132,24 +132,3 @@ def _rated(
     gives = ~laws.equation[numbers]
     of_joints = largest_of(np.where(gives, root[n:] * pressed, 0.0), islands.of_joints, count)
     return h * np.maximum(force, least), of_joints
-
-
-def _joint_rows(portion: StepSlice, laws: JointLaws, numbers: IntArray, first: int) -> list[TreeRows]:
-    """Return the joint rows of a portion as one `TreeRows` for each tree that they move.
-
-    ``numbers`` (m,) is the index of each row of the record's joint table in ``world.joint_rows``. In the result, row k
-    of these has the number ``first`` + k.
-    """
-    world = portion.recording.world
-    found: dict[int, list[IntArray]] = {}
-    for number in np.unique(numbers):
-        own = np.flatnonzero(numbers == number)
-        for tree in world.joint_rows[number].trees:
-            if tree >= 0:
-                found.setdefault(tree, []).append(own)
-    rows = []
-    for tree, parts in sorted(found.items()):
-        of = np.concatenate(parts)
-        J = laws.J[portion.joint_at[of], numbers[of]][:, tree_columns(world, tree)]
-        rows.append(TreeRows(tree, first + of[:, None], J[:, None]))
-    return rows

@@ -20,7 +20,7 @@ from contactlab.verification.contacts import extent_of, fastest_of, normal_rates
 from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.motion import cross, integrate, shifting
-from contactlab.verification.portion import Found, StepSlice, TreeRows
+from contactlab.verification.portion import Found, StepSlice
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -197,8 +197,7 @@ def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatAr
         return np.zeros(portion.v.shape)
     normal, t1 = frames[:, 0], frames[:, 1]
     shoved = push[:, None] * normal + sideways[:, :1] * t1 + sideways[:, 1:] * cross(normal, t1)
-    points = tuple(TreeRows(one.tree, one.of, one.J[:, :3]) for one in portion.points)
-    force = portion.scattered(points, portion.at, shoved)
+    force = portion.effect(np.hstack((shoved, np.zeros_like(shoved))))
     numbers = portion.recording.rows["joint_row"][portion.joints]
     np.add.at(force, portion.joint_at, of_stops[:, None] * laws.J[portion.joint_at, numbers])
     dq = mass_solve(M, force)

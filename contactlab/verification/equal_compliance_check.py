@@ -10,8 +10,9 @@ skipped, because no other forces give the same velocities.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,6 @@ from contactlab.certificate import ForceChoice
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
 from contactlab.verification.portion import TINY, Found, Islands, Matrix, StepSlice, groups, largest_of
-from contactlab.verification.report import SelectionReport
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
@@ -47,19 +47,42 @@ STEP = 1e-4
 DEPENDENT = 1e-10  # singular value of dependent joint rows, relative to the largest
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
+class SelectionReport:
+    """Distance of recorded forces from the equal-compliance forces.
+
+    The distance covers all islands. If the branch of compliances ends early, a step uses forces that are not selected.
+    The condition ``choice`` covers only islands whose forces are recorded as selected.
+    """
+
+    islands: int  # number of islands checked
+    unique: int  # number of them in which no other forces give the same velocities
+    larger: int  # number of islands with too many contacts to be checked
+    lost: int  # number of islands whose selected forces were not found
+    # The largest difference of forces over the largest force, over the compared islands, and its place (-1 without
+    # any). It is infinite if forces should be compared and none of the selected ones were found.
+    distance: float
+    step: int
+    island: int
+
+    def __str__(self) -> str:
+        far = "not selected" if math.isinf(self.distance) else f"{self.distance:.1e} of the largest force"
+        where = f" (step {self.step}, island {self.island})" if self.step >= 0 else ""
+        left = [f"{self.unique} of {self.islands} islands without a choice"]
+        left += [f"{self.larger} larger ones not looked at"] if self.larger else []
+        left += [f"{self.lost} not found anew"] if self.lost else []
+        return f"selection: {far} off{where}; {', '.join(left)}"
+
+
 class EqualComplianceCheck:
     """Collector of findings."""
 
-    compared: int = 0
-    unique: int = 0
-    larger: int = 0
-    lost: int = 0
-    worst: float = 0.0
-    step: int = -1
-    island: int = -1
-    # Islands with forces recorded as selected, of the present portion: step in it, label, and distance.
-    said: list[tuple[int, int, float]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._counts = dict.fromkeys(("unique", "larger", "lost"), 0)
+        # Distance, step and label of compared islands.
+        self._compared: list[tuple[float, int, int]] = []
+        # Of the present portion, islands with forces recorded as selected: step in it, label, and distance.
+        self._said: list[tuple[int, int, float]] = []
 
     @staticmethod
     def of(recording: Recording) -> EqualComplianceCheck | None:
@@ -70,9 +93,10 @@ class EqualComplianceCheck:
 
     def report(self) -> SelectionReport:
         """Return the findings."""
-        distance = np.inf if self.lost and not self.compared else self.worst
-        looked = self.compared + self.unique + self.lost
-        return SelectionReport(looked, self.unique, self.larger, self.lost, distance, self.step, self.island)
+        unique, larger, lost = self._counts.values()
+        none = (math.inf if lost else 0.0, -1, -1)
+        worst = max(self._compared, key=lambda one: math.inf if math.isnan(one[0]) else one[0], default=none)
+        return SelectionReport(len(self._compared) + unique + lost, unique, larger, lost, *worst)
 
     def take(
         self,
@@ -87,9 +111,9 @@ class EqualComplianceCheck:
 
         Return the finding "choice": the distances between the two, of islands whose forces are recorded as selected.
         """
-        self.said = []
+        self._said = []
         self._compare_islands(portion, problem, joined, laws, islands, sound)
-        at, labels, off = (np.array([one[part] for one in self.said]) for part in range(3))
+        at, labels, off = (np.array([one[part] for one in self._said]) for part in range(3))
         return "choice", at.astype(np.int64), labels.astype(np.int64), -1, off.astype(np.float64)
 
     def _compare_islands(
@@ -109,7 +133,7 @@ class EqualComplianceCheck:
         rates = problem.J @ problem.v_plus + np.concatenate((k[:, 0], problem.rows.kF))
         rates[: k.shape[0]] += problem.rows.gamma * problem.fN
         if not all(np.isfinite(part).all() for part in (problem.W.data, problem.force, rates)):
-            self.lost += np.unique(problem.island).size
+            self._counts["lost"] += np.unique(problem.island).size
             return
         nc, island = problem.fN.size, problem.island
         give = problem.h * problem.W.diagonal()[:nc] + problem.rows.gamma
@@ -124,7 +148,7 @@ class EqualComplianceCheck:
             if not sound[number]:
                 continue
             if contacts.size > MOST:
-                self.larger += 1
+                self._counts["larger"] += 1
             elif number in joints:
                 held = _Joints.of(joined, laws, joints[number])
                 self._compare(portion, islands, problem, rates, contacts[acting[contacts]], held, ends[number])
@@ -133,7 +157,7 @@ class EqualComplianceCheck:
         for chosen in alone.values():
             own = np.array(chosen)
             regular = _regular(problem, own)
-            self.unique += int(regular.sum())
+            self._counts["unique"] += int(regular.sum())
             for contacts in own[~regular]:
                 number = island[contacts[0]]
                 self._compare(portion, islands, problem, rates, contacts[acting[contacts]], None, ends[number])
@@ -154,31 +178,28 @@ class EqualComplianceCheck:
         found.
         """
         if not contacts.size:
-            self.unique += 1
+            self._counts["unique"] += 1
             return
         k = problem.rows.k[contacts]
         if np.any((k[:, 0] != k[:, 1]) & ~np.isnan(k[:, 0])):
-            self.lost += 1
+            self._counts["lost"] += 1
             return
         own = _rows_of(problem, contacts)
         W = problem.W[own][:, own].toarray()
         if joints is not None:
             W = joints.eliminated(W, (problem.J[own] @ joints.Y.T).toarray())
             if _is_regular(_three(W, contacts.size)[None])[0]:
-                self.unique += 1
+                self._counts["unique"] += 1
                 return
         distance = _distance(problem, contacts, own, W, rates[own], end)
         if distance is None:
-            self.lost += 1
+            self._counts["lost"] += 1
             return
-        self.compared += 1
         number = problem.island[contacts[0]]
-        row = islands.row[number]
+        row, at, label = islands.row[number], int(islands.at[number]), int(islands.label[number])
+        self._compared.append((distance, int(portion.steps[at]), label))
         if row >= 0 and portion.recording.rows["island_choice"][row] == ForceChoice.EQUAL_COMPLIANCE:
-            self.said.append((int(islands.at[number]), int(islands.label[number]), distance))
-        if self.step < 0 or not distance <= self.worst:
-            self.worst, self.step = distance, int(portion.steps[islands.at[number]])
-            self.island = int(islands.label[number])
+            self._said.append((at, label, distance))
 
 
 @dataclass(frozen=True, eq=False)

@@ -226,8 +226,6 @@ class Recording(Record):
 
     def _repr_html_(self) -> str:
         """Return the HTML for notebooks."""
-        from contactlab.recording.recording import html_of
-
         solved = self.certificates
         relaxed = self.stepper.law != "coulomb"
         measured = [solved.scaled] if relaxed else [solved.scaled, solved.mechanical]

@@ -40,7 +40,7 @@ class ContactLine:
 
     body: str
     other: str
-    point: tuple[float, float, float]
+    point: tuple[float, ...]
     gap: float
     mu: float
 
@@ -225,9 +225,13 @@ def _island_of(
 
 def _contacts(world: World, view: IslandView) -> tuple[ContactLine, ...]:
     """Return a printable line for each contact of an island: bodies, point [m], gap [m] and friction."""
-    lines = []
-    for contact in view.contacts():
-        x, y, z = contact.point.tolist()
-        body, other = world.name_of(contact.body_b), world.name_of(contact.body_a, contact.half_space)
-        lines.append(ContactLine(body, other, (x, y, z), contact.gap, contact.mu))
-    return tuple(lines)
+    return tuple(
+        ContactLine(
+            world.name_of(contact.body_b),
+            world.name_of(contact.body_a, contact.half_space),
+            tuple(contact.point.tolist()),
+            contact.gap,
+            contact.mu,
+        )
+        for contact in view.contacts()
+    )

@@ -170,23 +170,21 @@ def free_momentum(
     if gyroscopic == "explicit":
         return momentum
     model, step = world.model, h[:, None]
-    specs = {spec.name: spec for spec in model.bodies}
     _limit_gyroscopic_energy(world, state, q, v, h, momentum)
     for names in _single_links(model):
-        spec, body = specs[names[0]], state.bodies[names[0]]
-        at = model.v_slice(spec.name).stop - 3
-        own = slice(at, at + 3)
-        about = _inertia_about(specs, state, names, floating=spec.joint.chain()[0].nq == 7)
-        # In the body's axes, as the joint's velocities.
-        I = np.swapaxes(body.R, 1, 2) @ about @ body.R
+        tree, part = world.body_trees[model.index(names[0])], model.v_slice(names[0])
+        M, own = state.M[tree], slice(part.stop - 3, part.stop)
+        # In the body's axes, about the joint, or about the centre of mass of a free body.
+        I, coupling = M[:, -3:, -3:], M[:, :-3, -3:]
+        if coupling.size:
+            I = I - np.swapaxes(coupling, 1, 2) @ coupling / M[:, :1, :1]
         w = v[:, own]
         turning = cross(w, rotate(I, w))
         if gyroscopic == "off":
             momentum[:, own] += step * turning
             continue
         # The torque without gyroscopic terms gives the explicit motion I dw/dt = rest - w x I w.
-        part, tree = model.v_slice(spec.name), world.body_trees[model.index(spec.name)]
-        rates = _solved(state.M[tree], (tau - state.bias)[:, part])[:, -3:]
+        rates = _solved(M, (tau - state.bias)[:, part])[:, -3:]
         rest = rotate(I, rates) + turning
         d = _spins(I, w, h, rest, guess[:, own] - w)
         momentum[:, own] += rotate(I, d) - step * (rest - turning)
@@ -248,24 +246,6 @@ def _single_links(model: Model) -> list[list[str]]:
     lengths = {root: [motion.nq for name in names for motion in chains[name]] for root, names in trees.items()}
     driven = {spec.name for spec in model.bodies if spec.armature.any()}
     return [names for root, names in trees.items() if lengths[root] in ([7], [4]) and not driven & set(names)]
-
-
-def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, floating: bool) -> FloatArray:
-    """Return the (ns, 3, 3) inertia of rigidly connected bodies about their centre of mass or the joint; world axes."""
-    parts = []
-    for name in names:
-        own, body = specs[name].inertia, state.bodies[name]
-        if own is not None:
-            central = body.R @ own.inertia @ np.swapaxes(body.R, 1, 2)
-            parts.append((own.mass, body.p + rotate(body.R, own.com), central))
-    point = state.bodies[names[0]].p
-    if floating:
-        point = sum((m * x for m, x, _ in parts), np.zeros(3)) / sum(m for m, _, _ in parts)
-    total = np.zeros((point.shape[0], 3, 3))
-    for m, x, central in parts:
-        across = skew(x - point)
-        total += central - m * across @ across
-    return total
 
 
 def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, guess: FloatArray) -> FloatArray:

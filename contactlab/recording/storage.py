@@ -262,14 +262,20 @@ def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path
     for name, axis, allowed in (("h", "steps", (steps,)), ("start_h", "origins", (1,)), ("tau", "taus", (0, steps))):
         if totals[axis] not in allowed:
             raise RecordError(path, name, f"has {totals[axis]} rows, not {' or '.join(map(str, allowed))}")
-    for name in ("contact_step", "joint_step", "island_step"):
-        _check_order(files, name, steps)
-    for name in ("time", "q", "v", "motion_pose", "motion_twist"):
-        _check_numbers(files, name, "finite")
-    _check_numbers(files, "h", "a positive number")
-    start_h = next(part[0] for file in files for part in file.iter_chunks("start_h") if part.size)
-    if not (np.isfinite(start_h) and start_h >= 0.0):
-        raise RecordError(path, "start_h", f"is {start_h}, not a number of 0 or more")
+
+    def ascends(part: NDArray[Any], last: Any) -> Any:
+        return (np.diff(part, prepend=last) >= 0) & (part < steps)
+
+    conditions: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+        **dict.fromkeys(("contact_step", "joint_step", "island_step"), (ascends, f"ascending within 0 .. {steps - 1}")),
+        **dict.fromkeys(
+            ("time", "q", "v", "motion_pose", "motion_twist"), (lambda part, _: np.isfinite(part), "finite")
+        ),
+        "h": (lambda part, _: np.isfinite(part) & (part > 0.0), "a positive number"),
+        "start_h": (lambda part, _: np.isfinite(part) & (part >= 0.0), "a number of 0 or more"),
+    }
+    for name, (good, detail) in conditions.items():
+        _check_entries(files, name, good, detail)
 
 
 def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
@@ -283,14 +289,11 @@ def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
             if name in TIMINGS or name in LATER:
                 continue
             raise RecordError(file.path, name, "is missing")
-        member = file.members[name]
-        if member.dtype != np.dtype(field.dtype):
-            raise RecordError(file.path, name, f"has type {member.dtype}, not {np.dtype(field.dtype)}")
-        tail = field_tail(field, lengths)
-        if len(member.shape) != 1 + len(tail) or member.shape[1:] != tail:
-            wanted = ", ".join(["n", *map(str, tail)])
-            raise RecordError(file.path, name, f"has shape {member.shape}, not ({wanted})")
-        rows = member.shape[0]
+        member, tail = file.members[name], field_tail(field, lengths)
+        rows = member.shape[0] if member.shape else 0
+        if (member.dtype, member.shape) != (np.dtype(field.dtype), (rows, *tail)):
+            wanted = f"{np.dtype(field.dtype)} of shape ({', '.join(['n', *map(str, tail)])})"
+            raise RecordError(file.path, name, f"is {member.dtype} of shape {member.shape}, not {wanted}")
         # A piece has a step for each of its states except the start.
         if name == "h" and not counts["states"] - 1 <= rows <= counts["states"]:
             raise RecordError(file.path, name, f"has {rows} rows for {counts['states']} states")
@@ -299,28 +302,18 @@ def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
     return counts
 
 
-def _check_order(files: Sequence[NpzFile], name: str, steps: int) -> None:
-    """Raise `RecordError` unless a column of step numbers ascends over all files, within 0 .. ``steps`` - 1."""
-    last = 0
-    for file in files:
-        for column in file.iter_chunks(name):
-            if not column.size:
-                continue
-            if column[0] < last or column[-1] >= steps or np.any(np.diff(column) < 0):
-                raise RecordError(file.path, name, f"does not ascend within 0 .. {steps - 1}")
-            last = int(column[-1])
+def _check_entries(files: Sequence[NpzFile], name: str, good: Callable[[Any, Any], Any], detail: str) -> None:
+    """Raise `RecordError`, with ``detail``, for the first entry of an array over all files that is not ``good``.
 
-
-def _check_numbers(files: Sequence[NpzFile], name: str, detail: str) -> None:
-    """Raise `RecordError`, with ``detail``, for the first entry that is not finite, or for h not positive."""
+    ``good(part, last)`` returns a mask of a part of the array; ``last`` is the last entry before it.
+    """
+    last: Any = 0
     for file in files:
         first = 0
         for part in file.iter_chunks(name):
-            good: NDArray[Any] = np.isfinite(part)
-            if name == "h":
-                good = good & (part > 0.0)
-            if not good.all():
-                at = np.argwhere(~good)[0]
+            mask = good(part, last)
+            if not mask.all():
+                at = np.argwhere(~mask)[0]
                 where = [first + int(at[0]), *map(int, at[1:])]
                 raise RecordError(file.path, name, f"entry {where} is {part[tuple(at)]}, not {detail}")
-            first += part.shape[0]
+            first, last = first + part.shape[0], part[-1] if part.size else last

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,14 +88,10 @@ class StepWorker:
         self._start = ChunkStart(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
         self._joints = None if joints is None else JointWarmStart(joints.was_active, joints.previous_z, joints.target)
         self._rest = as_array(driver.control), as_array(driver.parameters), np.array([stepper.smallest_h])
-        # The call of the exchange, and the buffers in it that may be replaced.
-        self._held: BoundCall | None = None
-        self._of_held: tuple[Any, ...] = ()
+        # The calls of the exchange and of queued runs, with the buffers in them that may be replaced.
+        self._held: dict[str, tuple[BoundCall, tuple[Any, ...]]] = {}
         # The run in memory, and the next one; -1 for none.
         self._made = self._next = -1
-        # Of queued runs: the call, and its buffers.
-        self._passing: BoundCall | None = None
-        self._of_passing: tuple[Any, ...] = ()
         self._calls: dict[Prepared, BoundCall] = {}
         self._order[[batch_layout.RUNS_DONE, batch_layout.AT_WORK]] = 0
         self._order[batch_layout.RUN_LIMIT] = 1
@@ -191,34 +187,43 @@ class StepWorker:
         """Return the bound call of `process_queue`, made again if buffers were replaced."""
         driver, task = self._driver, line.task
         assert task is not None
-        now = line, task.slots, driver.work, driver.chunk, driver.island, driver.growth
-        if self._passing is None or not all(map(operator.is_, self._of_passing, now)):
+
+        def make() -> BoundCall:
             from contactlab.stepping.kernels.batch_swap import process_queue
             from lcp.compiler.bound_call import BoundCall
 
-            self._of_passing, calls = now, {}
+            calls = {}
             for prepared in dict.fromkeys(task.worlds):
                 driver.switch_world(prepared)
                 calls[prepared] = driver.bound_loop()
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
             limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
-            self._passing = BoundCall(process_queue, (line.words, line.queue, codes, limits, task.slots, *given))
             # They must live as long as the call.
             self._calls = calls
-        return self._passing
+            return BoundCall(process_queue, (line.words, line.queue, codes, limits, task.slots, *given))
+
+        return self._bound("queue", make, line, task.slots, driver.work, driver.chunk, driver.island, driver.growth)
 
     def _exchange(self, slots: BatchState) -> BoundCall:
         """Return the bound call that exchanges runs, made again if buffers have grown."""
-        now = slots, self._driver.work, self._driver.chunk
-        if self._held is None or not all(map(operator.is_, self._of_held, now)):
+        work, chunk = self._driver.work, self._driver.chunk
+
+        def make() -> BoundCall:
             from contactlab.stepping.kernels.batch_swap import enter_exchange
             from lcp.compiler.bound_call import BoundCall
 
-            slots, work, chunk = self._of_held = now
             given = slots, self._start, self._order, work, self._joints, chunk, *self._rest
-            self._held = BoundCall(enter_exchange, given)
-        return self._held
+            return BoundCall(enter_exchange, given)
+
+        return self._bound("exchange", make, slots, work, chunk)
+
+    def _bound(self, name: str, make: Callable[[], BoundCall], *buffers: Any) -> BoundCall:
+        """Return a bound call, made again if one of its buffers was replaced."""
+        held = self._held.get(name)
+        if held is None or not all(map(operator.is_, held[1], buffers)):
+            held = self._held[name] = make(), buffers
+        return held[0]
 
     def _take_tables(self, task: Task) -> None:
         """Give the driver zero tables of tau and targets with the task's shapes (steps, n), or none without inputs.

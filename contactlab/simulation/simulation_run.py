@@ -37,6 +37,13 @@ from contactlab.world.world import World
 LOOK, MOST = 64, 1024
 
 
+def checked_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return values as a finite float64 array of this shape (None: any length), if possible without a copy."""
+    if None not in shape and is_finite_array(values, cast("tuple[int, ...]", shape)):
+        return cast("FloatArray", values)
+    return finite_array(values, name, shape, SimulationConfigError)
+
+
 class Simulation:
     """A run of a world, stepped from Python; the same bits as `simulate` and `TimeStepping.step`.
 
@@ -165,7 +172,7 @@ class Simulation:
             Notices of the run, one of each kind: see `notices`.
         """
         driver = self._driver
-        applied = self._none if tau is None else self._force(tau)
+        applied = self._none if tau is None else checked_array("tau", tau, self._none.shape)
         driver.set_inputs(applied, targets)
         wrenches = None if f_ext is None else checked_wrenches(self.world.model, f_ext)
         end = driver.step + (n if type(n) is int and n >= 0 else whole_number("n", n, 0))
@@ -207,7 +214,7 @@ class Simulation:
         """
         if self._lineariser is None or not self._lineariser.serves(self.world, self.stepper, wrt):
             self._lineariser = StepLinearizer(self.world, self.stepper, wrt)
-        applied = self._none if tau is None else self._force(tau)
+        applied = self._none if tau is None else checked_array("tau", tau, self._none.shape)
         return self._lineariser.of_run(self._driver, applied, targets)
 
     @property
@@ -290,11 +297,6 @@ class Simulation:
         body_poses(self.world.model, self._q[None])
         for name in self.world.model.names[:1]:
             point_velocity_6d(self.world.model, self._q[None], self._v[None], name, (0.0, 0.0, 0.0))
-
-    def _force(self, tau: ArrayLike) -> FloatArray:
-        if is_finite_array(tau, self._none.shape):
-            return cast("FloatArray", tau)
-        return finite_array(tau, "tau", self._none.shape, SimulationConfigError)
 
     def _fail(self) -> NoReturn:
         """Raise the error of the failed step, with the record up to it; return the driver to the start of this step."""

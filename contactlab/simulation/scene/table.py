@@ -25,8 +25,8 @@ _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
 _KEY = re.compile(rf"\s*({_DOTTED})\s*=")
-# Tokens that begin or end a value of several lines, in the order of the search.
-_TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
+# Strings and comments.
+_TOKEN = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL)
 
 
 class LineIndex(dict[Place, int]):
@@ -45,24 +45,28 @@ def index_lines(text: str) -> LineIndex:
     lines = LineIndex()
     counts: dict[Place, int] = {}
     table: Place = ()
-    depth, quote = 0, ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not depth and not quote:
-            header, key = _HEADER.match(line), _KEY.match(line)
-            if header is not None:
-                table = _resolved(_parts(header[2]), counts)
-                if header[1] == "[[":
-                    # The line of an array is the line of its first entry.
-                    lines.setdefault(table, number)
-                    counts[table] = counts.get(table, -1) + 1
-                    table = (*table, counts[table])
-                lines[table] = number
-                continue
-            if key is not None:
-                lines.setdefault((*table, *_parts(key[1])), number)
-                line = line[key.end() :]
-        depth, quote = _open_at_end(line, depth, quote)
+    depth = 0
+    for number, line in enumerate(_TOKEN.sub(_neutral, text).split("\n"), start=1):
+        header, key = _HEADER.match(line), _KEY.match(line)
+        if header is not None and not depth:
+            table = _resolved(_parts(header[2]), counts)
+            if header[1] == "[[":
+                # The line of an array is the line of its first entry.
+                lines.setdefault(table, number)
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+            lines[table] = number
+        elif key is not None and not depth:
+            lines.setdefault((*table, *_parts(key[1])), number)
+        depth += len(re.findall(r"[\[{]", line)) - len(re.findall(r"[\]}]", line))
     return lines
+
+
+def _neutral(token: re.Match[str]) -> str:
+    """Return a string without brackets, and a comment or a string of several lines as its line breaks."""
+    if token[0].startswith(("#", '"""', "'''")):
+        return "\n" * token[0].count("\n")
+    return re.sub(r"[\[\]{}]", "_", token[0])
 
 
 def _parts(dotted: str) -> tuple[str, ...]:
@@ -77,29 +81,6 @@ def _resolved(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
         if place in counts and i < len(names) - 1:
             place = (*place, counts[place])
     return place
-
-
-def _open_at_end(line: str, depth: int, quote: str) -> tuple[int, str]:
-    """Return the number of open brackets after a line, and the quotes of an open long string."""
-    at = 0
-    while at < len(line):
-        if quote:
-            end = line.find(quote, at)
-            if end < 0:
-                return depth, quote
-            at, quote = end + 3, ""
-            continue
-        token = _TOKEN.search(line, at)
-        if token is None:
-            break
-        at = token.end()
-        if token[0] in ('"""', "'''"):
-            quote = token[0]
-        elif token[0] in "[{":
-            depth += 1
-        elif token[0] in "]}":
-            depth -= 1
-    return depth, quote
 
 
 LARGEST = 1e12  # no length, mass or time of a scene is larger

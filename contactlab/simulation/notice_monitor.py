@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contactlab.recording import energy_notices, notices
+from contactlab.recording import notices
 from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.driver import Driver
@@ -33,7 +33,7 @@ class NoticeMonitor:
         self._rebounds = any(material.restitution != 0.0 for material in materials)
         #: Whether a step can gain energy: by an impact, or by a moving kinematic body.
         self.bounces = self._rebounds or any(not isinstance(motion, Conveyor) for _, motion in world.motions)
-        self._least_jam = energy_notices.least_jam(world, stepper.h)
+        self._least_jam = notices.least_jam(world, stepper.h)
         self._least = notices.penetration_threshold(world)
         self._stops = notices.rigid_stops(world, stepper)
         self._rounding = notices.roundings(world, self._stops)

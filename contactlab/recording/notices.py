@@ -419,8 +419,8 @@ def product_gains(recording: Recording) -> Iterator[Notice]:
     bodies = [world.model.names[body] for body in np.flatnonzero(world.body_trees == trees[k])]
     text = (
         f"the integration rule adds {gained[step]:.3g} J to the tree of {join_names(bodies)}, which has "
-        f"{recording.kinetic[step]:.3g} J with all others, in step {step} ({np.count_nonzero(bad)} such steps): it uses "
-        f"velocity products and inertia of the step's start, and a coordinate changes by {turned[step, k]:.2g} in it; "
+        f"{recording.kinetic[step]:.3g} J with all others, in step {step} ({np.count_nonzero(bad)} such steps): it "
+        f"uses velocity products and inertia of the step's start, and a coordinate changes by {turned[step, k]:.2g} in it; "
         f"h = {0.2 * h[step]:.1g} s would do"
     )
     if not moves_accurately(recording.stepper):

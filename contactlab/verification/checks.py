@@ -12,7 +12,7 @@ from contactlab.contact import BodyShape
 from contactlab.recording.world_io import RecordedMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
-from contactlab.verification.contacts import frames_of, pairs_of, surface_motion
+from contactlab.verification.contacts import admits, frames_of, pairs_of, surface_motion
 from contactlab.verification.dynamics import (
     Blocks,
     by_tree,
@@ -151,22 +151,20 @@ def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) ->
 def _kinematic(portion: StepSlice) -> Iterator[Found]:
     """Yield the distance of pose and twist of each kinematic body from its motion, if the record has the motion."""
     rows, length = portion.recording.rows, length_of(portion.recording.world)
+    steps, begins, everywhere = portion.steps, portion.recording.time[portion.steps], np.arange(portion.steps.size)
     # A pose has rotation, then position; a twist has angular, then linear velocity.
     pose_unit, twist_unit = np.repeat((1.0, length), (9, 3)), np.repeat((1.0, length), 3)
     for row, (_, motion) in enumerate(portion.recording.world.motions):
         if isinstance(motion, RecordedMotion):
             continue
-        for s, (i, h) in enumerate(zip(portion.steps, portion.h, strict=True)):
-            time = float(portion.recording.time[i])
-            off = []
-            for state, t in ((i, time), (i + 1, time + h)):
-                pose = motion.pose(t)
-                wanted = np.append(pose.R.ravel(), pose.p)
-                off.append((rows["motion_pose"][state, row] - wanted, wanted, pose_unit))
-            twist = motion.twist(time + 0.5 * h)
-            off.append((rows["motion_twist"][i, row] - twist, twist, twist_unit))
-            values = [np.max(np.abs(one) / (unit + np.abs(wanted))) for one, wanted, unit in off]
-            yield "kinematic", np.full(len(off), s), -1, -1, np.array(values)
+        for end, times in enumerate((begins, begins + portion.h)):
+            poses = [motion.pose(float(t)) for t in times]
+            wanted = np.array([np.append(pose.R.ravel(), pose.p) for pose in poses])
+            off = np.abs(rows["motion_pose"][steps + end, row] - wanted)
+            yield "kinematic", everywhere, -1, -1, np.max(off / (pose_unit + np.abs(wanted)), axis=1)
+        twists = np.array([motion.twist(float(t)) for t in begins + 0.5 * portion.h])
+        off = np.abs(rows["motion_twist"][steps, row] - twists)
+        yield "kinematic", everywhere, -1, -1, np.max(off / (twist_unit + np.abs(twists)), axis=1)
 
 
 def _energies(portion: StepSlice) -> FloatArray:
@@ -200,20 +198,19 @@ def _check_sleep(portion: StepSlice, s: int) -> bool:
     if sleep is None:
         return True
     asleep, before, after = rows["asleep"][i] != 0, rows["rest"][i], rows["rest"][i + 1]
-    if np.any(asleep & (before < sleep.time)) or np.any(after[asleep] != before[asleep]):
-        return False
-    if np.any(after[~asleep] > (before[~asleep] + portion.h[s]) * (1.0 + ROUNDING)):
-        return False
     fastest = np.maximum.reduceat(np.abs(portion.v_plus[s]), world.tree_starts[:-1])
-    if np.any((after > 0.0) & (fastest >= sleep.speed)) or np.any(portion.v_plus[s, _asleep(portion)[s]] != 0.0):
-        return False
-    chosen = rows_of(rows["contact_step"], np.array([i]))[0]
+    chosen, bodies = rows_of(rows["contact_step"], np.array([i]))[0], np.flatnonzero(recording.asleep[i])
     touching = np.concatenate([rows[name][chosen] for name in ("contact_body_a", "contact_body_b")])
-    bodies = np.flatnonzero(recording.asleep[i])
-    if np.isin(touching, bodies).any():
-        return False
     where = [world.model.q_slice(world.model.names[b]) for b in bodies]
-    return all(np.array_equal(recording.q[i][own], recording.q[i + 1][own]) for own in where)
+    return not (
+        np.any(asleep & (before < sleep.time))
+        or np.any(after[asleep] != before[asleep])
+        or np.any(after[~asleep] > (before[~asleep] + portion.h[s]) * (1.0 + ROUNDING))
+        or np.any((after > 0.0) & (fastest >= sleep.speed))
+        or np.any(portion.v_plus[s, _asleep(portion)[s]] != 0.0)
+        or np.isin(touching, bodies).any()
+        or any(np.any(recording.q[i][own] != recording.q[i + 1][own]) for own in where)
+    )
 
 
 NEAR = 1e-9  # tolerance of a listed point, relative to its distance from the origin
@@ -244,10 +241,8 @@ def uncovered(portion: StepSlice) -> FloatArray:
         origin_velocity, turning = rotate(body.Jv, v), rotate(body.Jw, v)
         own = of_shapes.get(number, none)
         for s, plane in enumerate(world.half_spaces):
-            if world.half_space_filters:
-                category, mask = world.half_space_filters[s]
-                if not surface.category & mask or not category & surface.mask:
-                    continue
+            if not admits(world, s, surface):
+                continue
             gap = (body.p @ plane.normal - plane.offset)[:, None] + arms @ plane.normal - radii
             # The normal speed of rotation: (w x arm) . n = (n x w) . arm.
             speed = (origin_velocity @ plane.normal)[:, None] + rotate(arms, cross(plane.normal, turning))

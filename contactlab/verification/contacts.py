@@ -20,6 +20,7 @@ from contactlab.verification.portion import Matrix, StepSlice, distinct, sparse_
 from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
+    from contactlab.world.surface import Collider
     from contactlab.world.world import World
 
 
@@ -241,6 +242,14 @@ def material_pairs(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntAr
         one = others[other] if 0 <= other < len(others) else None
         pairs.append((one, materials[b] if 0 <= b < len(materials) else None))
     return pairs, numbers
+
+
+def admits(world: World, half_space: int, surface: Collider) -> bool:
+    """Return True if the collision filters allow a shape to touch a half-space."""
+    if not world.half_space_filters:
+        return True
+    category, mask = world.half_space_filters[half_space]
+    return bool(surface.category & mask and category & surface.mask)
 
 
 def _spring_of(one: Material | None, other: Material | None) -> tuple[float, float]:

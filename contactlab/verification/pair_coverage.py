@@ -17,6 +17,7 @@ from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
+from contactlab.verification.contacts import admits
 from contactlab.verification.motion import cross, rotate, tree_roots
 from contactlab.verification.portion import StepSlice, distinct, groups, length_of
 from contactlab.verification.proximity import (
@@ -88,7 +89,9 @@ class PairCoverage:
                 worst[s] = max(worst[s], found)
         for n in self.round:
             for number, ground in enumerate(self.world.half_spaces):
-                for s in np.flatnonzero(awake[:, n]).tolist() if self._admitted(n, number) else ():
+                for s in (
+                    np.flatnonzero(awake[:, n]).tolist() if admits(self.world, number, self.world.surfaces[n]) else ()
+                ):
                     if (s, -1 - number, n) not in listed:
                         worst[s] = max(worst[s], self._excess_of_plane(ground.normal, ground.offset, n, place(s, n)))
         return worst
@@ -117,13 +120,6 @@ class PairCoverage:
             worst[own] = contact_errors(core_a, core_b, poses, contacts, at, margin, reduced)
             known[own] = True
         return chosen[known], worst[known]
-
-    def _admitted(self, i: int, s: int) -> bool:
-        """Return True if the collision filters allow shape ``i`` to touch half-space ``s``."""
-        if not self.world.half_space_filters:
-            return True
-        own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]
-        return bool(own.category & mask) and bool(category & own.mask)
 
     def _fields(self, i: int, names: tuple[str, ...], portion: StepSlice) -> tuple[FloatArray, ...]:
         """Return the fields of the `ShapePose` of shape ``i``, each with a first axis over the steps of a portion.
@@ -252,22 +248,21 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
         if body.parent != WORLD and welds[body.parent] != welds[body.name]
     }
     ignored = {frozenset(pair) for pair in world.excluded_pairs}
-    pairs = []
-    for i, j in itertools.combinations(range(len(world.surfaces)), 2):
-        a, b = world.surface_bodies[i], world.surface_bodies[j]
-        one, other = names[a], names[b]
-        if not all(isinstance(world.surfaces[n].shape, Shape) for n in (i, j)):
-            continue
-        if one not in moving and other not in moving:
-            continue
-        if welds[one] == welds[other] or frozenset((welds[one], welds[other])) in joined:
-            continue
+
+    def touch(i: int, j: int) -> bool:
+        one, other = (names[world.surface_bodies[n]] for n in (i, j))
         first, second = world.surfaces[i], world.surfaces[j]
-        if not (first.category & second.mask and second.category & first.mask):
-            continue
-        if frozenset((a, b)) not in ignored:
-            pairs.append((i, j))
-    return pairs
+        return (
+            isinstance(first.shape, Shape)
+            and isinstance(second.shape, Shape)
+            and (one in moving or other in moving)
+            and welds[one] != welds[other]
+            and frozenset((welds[one], welds[other])) not in joined
+            and frozenset((world.surface_bodies[i], world.surface_bodies[j])) not in ignored
+            and bool(first.category & second.mask and second.category & first.mask)
+        )
+
+    return [pair for pair in itertools.combinations(range(len(world.surfaces)), 2) if touch(*pair)]
 
 
 def _welds(model: Model) -> dict[str, str]:

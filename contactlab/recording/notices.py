@@ -420,8 +420,8 @@ def product_gains(recording: Recording) -> Iterator[Notice]:
     text = (
         f"the integration rule adds {gained[step]:.3g} J to the tree of {join_names(bodies)}, which has "
         f"{recording.kinetic[step]:.3g} J with all others, in step {step} ({np.count_nonzero(bad)} such steps): it "
-        f"uses velocity products and inertia of the step's start, and a coordinate changes by {turned[step, k]:.2g} in it; "
-        f"h = {0.2 * h[step]:.1g} s would do"
+        f"uses velocity products and inertia of the step's start, and a coordinate changes by {turned[step, k]:.2g} in "
+        f"it; h = {0.2 * h[step]:.1g} s would do"
     )
     if not moves_accurately(recording.stepper):
         text += ", or integrator='rk4' if no row acts on it"

@@ -28,7 +28,7 @@ from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws
 from contactlab.verification.motion import cross, integrate, rotate, shifting
 from contactlab.verification.motion_checks import FreeMotion, displacement, free_motion, projection_findings
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.portion import TINY, Found, StepSlice, groups, length_of, max_relative, rows_of
+from contactlab.verification.portion import TINY, Found, Islands, StepSlice, groups, length_of, max_relative, rows_of
 
 ROUNDING = 1e-12  # relative to the time for which a tree has rested
 HEIGHT = 1e-4  # relative to the size of a world: a lift by this distance changes energies by their accuracy
@@ -63,13 +63,14 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     free = free_motion(portion, laws, M)
     if free is not None:
         momentum = np.where(free.dofs, mass_times(M, free.v) - h[:, None] * laws.push, momentum)
-    dq = displacement(portion, M, laws, frames)
+    islands = Islands.of(portion)
+    dq = displacement(portion, islands, M, laws, frames)
     yield "integration", everywhere, -1, -1, _integration(portion, dq, free)
-    yield from projection_findings(portion, laws, dq, frames)
+    yield from projection_findings(portion, islands, laws, dq, frames)
     yield "motion", everywhere, -1, -1, _motion(portion, laws, momentum, push, impulses, forces)
     v_free = mass_solve(M, momentum + h[:, None] * laws.push)
     yield from slip_findings(portion, frames, v_free)
-    yield from island_findings(portion, frames, laws, forces, v_free, M, selections)
+    yield from island_findings(portion, islands, frames, laws, forces, v_free, M, selections)
 
 
 def _free(portion: StepSlice, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:

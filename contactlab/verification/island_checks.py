@@ -28,6 +28,7 @@ from contactlab.verification.portion import (
 
 def island_findings(
     portion: StepSlice,
+    islands: Islands,
     frames: FloatArray,
     laws: JointLaws,
     forces: FloatArray,
@@ -41,7 +42,6 @@ def island_findings(
     listed = np.zeros((ns, laws.lo.size), dtype=bool)
     listed[portion.joint_at, numbers] = True
     yield "rows", np.arange(ns), -1, -1, laws.missing_rows(listed)
-    islands = Islands.of(portion)
     count = islands.at.size
     sizes = [np.bincount(of, minlength=count) for of in (islands.of_contacts, islands.of_joints)]
     said = [np.where(islands.row >= 0, rows[f"island_{name}"][islands.row], -1) for name in ("contacts", "joints")]

@@ -20,7 +20,7 @@ from contactlab.verification.contacts import extent_of, fastest_of, normal_rates
 from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.motion import cross, integrate, shifting
-from contactlab.verification.portion import Found, StepSlice
+from contactlab.verification.portion import Found, Islands, StepSlice, largest_of
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -189,7 +189,7 @@ FAINT = 1e-9
 MIN_UNIT = 1e-6
 
 
-def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
+def displacement(portion: StepSlice, islands: Islands, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
     """Return the projection's displacement M^-1 (N' p + T' s + L' p + G' y), G dq = 0, (ns, nv)."""
     push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
     of_stops = portion.recording.rows["joint_projection_multiplier"][portion.joints]
@@ -201,7 +201,7 @@ def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatAr
     numbers = portion.recording.rows["joint_row"][portion.joints]
     np.add.at(force, portion.joint_at, of_stops[:, None] * laws.J[portion.joint_at, numbers])
     dq = mass_solve(M, force)
-    shifted = _shifted(portion)
+    shifted = _shifted(portion, islands)
     alone = shifted != 0.0
     dq[alone] = (np.maximum(shifted, 0.0) * force)[alone]
     if laws.equation.any():
@@ -213,37 +213,26 @@ def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatAr
     return dq
 
 
-def _shifted(portion: StepSlice) -> FloatArray:
+def _shifted(portion: StepSlice, islands: Islands) -> FloatArray:
     """Return the shift of free bodies per force (ns, nv): 1 / m, -1 for turns.
 
     It is 0 for all other velocities, and in islands with joint rows.
     """
-    world, rows = portion.recording.world, portion.recording.rows
-    share = np.zeros(world.nv)
-    shifts = shifting(world.model)[1]
+    world = portion.recording.world
+    share, shifts = np.zeros(world.nv), shifting(world.model)[1]
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
         if tree < 0 or np.count_nonzero(world.body_trees == tree) > 1 or spec.inertia is None:
             continue
         own = slice(*world.tree_starts[tree : tree + 2])
         if np.count_nonzero(shifts[own]) == (3 if world.plane is None else 2):
             share[own] = np.where(shifts[own], 1.0 / spec.inertia.mass, -1.0)
-    out = np.tile(share, (portion.steps.size, 1))
-    if not portion.joints.size:
-        return out
-    starts, trees = world.tree_starts, world.body_trees
-    joined = {(int(s), int(i)) for s, i in zip(portion.joint_at, rows["joint_island"][portion.joints], strict=True)}
-    of_contacts = zip(
-        portion.at, portion.column("island"), portion.column("body_a"), portion.column("body_b"), strict=True
-    )
-    for s, i, a, b in of_contacts:
-        if (int(s), int(i)) in joined:
-            for body in (a, b):
-                if body >= 0 and trees[body] >= 0:
-                    out[s, starts[trees[body]] : starts[trees[body] + 1]] = 0.0
-    return out
+    joined = np.isin(islands.of_trees, islands.of_joints)
+    return np.where(np.repeat(joined, np.diff(world.tree_starts), axis=1), 0.0, share)
 
 
-def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, frames: FloatArray) -> Iterator[Found]:
+def projection_findings(
+    portion: StepSlice, islands: Islands, laws: JointLaws, dq: FloatArray, frames: FloatArray
+) -> Iterator[Found]:
     """Check that only admissible rows have multipliers, within their bounds, and no depth exceeds the old maximum."""
     recording, stepper = portion.recording, portion.recording.stepper
     rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.column("island")
@@ -254,13 +243,11 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
                       recording.world.joint_rows] or [False])[numbers]  # fmt: skip
     rigid = rigid_contacts(portion)
     # Signs, cones, and the contacts that may have multipliers.
-    mu = portion.column("mu")
     # Friction forces matter, up to their rounding.
     whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)
     borne = push + h * portion.column("impulse_normal")
-    largest_of_step = np.zeros(portion.steps.size)
-    np.maximum.at(largest_of_step, at, borne)
-    most = (1.0 + COARSE) * mu * np.maximum(borne, 0.0) + FAINT * largest_of_step[at]
+    rounding = FAINT * largest_of(borne, at, portion.steps.size)[at]
+    most = (1.0 + COARSE) * portion.column("mu") * np.maximum(borne, 0.0) + rounding
     slides = (np.hypot(*sideways.T) > 0.0) & (whole > most)
     correction = portion.column("gap_correction")
     wrong = (push < 0.0) | ((push != 0.0) & ~rigid) | slides | ~(correction <= 0.0)
@@ -288,20 +275,12 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     stop_e = np.maximum(stop_gap + LEFT * STOP_DEPTH, -portion.h[joint_at] * STOP_RATE)
     stop_left = stop_e + np.einsum("nv,nv->n", J, dq[joint_at])
     # By island: the largest depth before and after, relative to the allowed depth, and whether any row was too deep.
-    label = np.concatenate((island, rows["joint_island"][portion.joints]))
-    places = np.concatenate((at, joint_at))
-    keys, key = np.unique(places * (label.max(initial=0) + 1) + label, return_inverse=True)
+    key, count = np.concatenate((islands.of_contacts, islands.of_joints)), islands.at.size
     unit = np.concatenate((np.maximum(allowed, MIN_UNIT * extent), np.full(stops.size, STOP_DEPTH)))
     chosen = np.concatenate((own, stops))
-    before, after, pushed = (np.zeros(keys.size) for _ in range(3))
-    worst = np.full(keys.size, -np.inf)
-    np.maximum.at(before, key[chosen], -(np.concatenate((e, stop_e)) / unit)[chosen])
-    np.maximum.at(after, key[chosen], -(np.concatenate((left, stop_left)) / unit)[chosen])
-    beyond = -np.concatenate((gap + allowed, stop_gap + STOP_DEPTH)) / unit
-    np.maximum.at(worst, key[chosen], beyond[chosen])
-    np.maximum.at(pushed, key[chosen], np.abs(np.concatenate((push, of_stops)))[chosen])
-    step = np.zeros(keys.size, dtype=np.int64)
-    step[key] = places
-    idle = (pushed > 0.0) & ~(worst > -ROUNDING)
-    worse = (pushed > 0.0) & (after > before * (1.0 + ROUNDING) + ROUNDING)
-    yield "projection", step, keys % (label.max(initial=0) + 1), -1, np.where(idle | worse, np.inf, 0.0)
+    beyond = ROUNDING - np.concatenate((gap + allowed, stop_gap + STOP_DEPTH)) / unit
+    depths = (-np.concatenate((e, stop_e)) / unit, -np.concatenate((left, stop_left)) / unit)
+    measures = (*depths, beyond, np.abs(np.concatenate((push, of_stops))))
+    before, after, worst, pushed = (largest_of(one[chosen], key[chosen], count) for one in measures)
+    wrong = ~(worst > 0.0) | (after > before * (1.0 + ROUNDING) + ROUNDING)
+    yield "projection", islands.at, islands.label, -1, np.where((pushed > 0.0) & wrong, np.inf, 0.0)

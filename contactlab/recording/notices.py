@@ -326,7 +326,8 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     weight in a step, so that a lift with its load is below the limit. Compliant contacts are left out, because they
     store the energy; so are conveyors.
     """
-    from contactlab.recording.energy_ledger import rigid_contacts, surface_velocities
+    from contactlab.recording.energy_ledger import rigid_contacts
+    from contactlab.recording.record import surface_velocities
 
     world = recording.world
     moving = [body for body, motion in world.motions if not isinstance(motion, Conveyor)]
@@ -337,7 +338,7 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     if not pushed.any():
         return
     rows = np.flatnonzero(pushed & rigid_contacts(recording))
-    surface = surface_velocities(recording)[rows, :3]
+    surface = surface_velocities(recording, table)[rows, :3]
     work = np.einsum("ij,ij->i", table.impulse[rows], surface)
     if not (work > 0.0).any():
         return

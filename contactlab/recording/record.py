@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from contactlab.stepping.contact_table import CertificateTable, ContactContext, 
 from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.record_schema import FIELDS, Rows
 from contactlab.world.errors import SimulationConfigError
+from contactlab.world.motion import belt_twist
 from contactlab.world.state import StepperState
 from problem_data.errors import FileError
 
@@ -250,6 +251,25 @@ class Record:
         counts = np.zeros(self.n_steps, dtype=np.int64)
         np.add.at(counts, self.rows["island_step"], self.rows[name])
         return counts
+
+
+def surface_velocities(recording: Record, contacts: Any) -> FloatArray:
+    """Return velocity and angular velocity (n, 6) of body A's surface at contacts; 0 if A is not kinematic.
+
+    ``contacts`` has the columns body_a, step, point and normal of a `ContactTable`.
+
+    Along the normal it is the velocity of the body, because a belt moves only along its body.
+    """
+    out = np.zeros((contacts.step.size, 6))
+    for row, (body, _) in enumerate(recording.world.motions):
+        own = np.flatnonzero(contacts.body_a == body)
+        step = contacts.step[own]
+        twist, pose = recording.rows["motion_twist"][step, row], recording.rows["motion_pose"]
+        belt = belt_twist(pose[step, row], pose[step + 1, row], twist, recording.h[step])
+        arm, n = contacts.point[own] - pose[step, row, 9:], contacts.normal[own]
+        out[own] = np.hstack((twist[:, 3:] + np.cross(twist[:, :3], arm), twist[:, :3]))
+        out[own, :3] -= np.sum(n * (belt[:, 3:] + np.cross(belt[:, :3], arm)), axis=1, keepdims=True) * n
+    return out
 
 
 # Maximum number of steps in a portion, and its approximate number of contacts.

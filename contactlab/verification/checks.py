@@ -12,7 +12,7 @@ from contactlab.contact import BodyShape
 from contactlab.recording.world_io import RecordedMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
-from contactlab.verification.contacts import admits, frames_of, pairs_of, surface_motion
+from contactlab.verification.contacts import admits, frames_of, pairs_of
 from contactlab.verification.dynamics import (
     Blocks,
     by_tree,
@@ -316,7 +316,7 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
 
 def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
     """Check slips and modes against the velocities, v_free (ns, nv) without contacts, and fN."""
-    surface_velocity = surface_motion(portion, frames[:, 0])[:, :3]
+    surface_velocity = portion.surfaces[:, :3]
     after = portion.speeds(portion.v_plus)[:, :3]
     size = (abs(portion.points) @ np.abs(portion.v_plus).ravel()).reshape(-1, 6)[:, :3]
     world, free = portion.recording.world, np.linalg.norm(surface_velocity, axis=1)

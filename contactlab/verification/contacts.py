@@ -17,7 +17,6 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import cross
 from contactlab.verification.portion import Matrix, StepSlice, distinct, sparse_rows
-from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
     from contactlab.world.surface import Collider
@@ -90,7 +89,7 @@ def contact_rows(portion: StepSlice, v_free: FloatArray, directions: FloatArray)
     h, gap = portion.h[at], portion.column("gap")
     before, free = (normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
     # Contributions of moving kinematic surfaces to every rate.
-    drive = np.einsum("nij,nj->ni", directions, -surface_motion(portion, directions[:, 0])[:, :3])
+    drive = np.einsum("nij,nj->ni", directions, -portion.surfaces[:, :3])
     surfaces, numbers = material_pairs(world, rows, chosen)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     stiffness, dissipation = springs.T
@@ -150,23 +149,6 @@ def normal_rates(
     return np.asarray(np.sum(part(normals) * speeds[:, :3], axis=1))
 
 
-def surface_motion(portion: StepSlice, normals: FloatArray) -> FloatArray:
-    """Return velocity and angular velocity (nc, 6) of body A's surface if A is a kinematic body.
-
-    Along the normal (nc, 3) it is the body's velocity, because a belt moves only along its body.
-    """
-    rows, a, out = portion.recording.rows, portion.column("body_a"), np.zeros((portion.contacts.size, 6))
-    for row, (body, _) in enumerate(portion.recording.world.motions):
-        own = np.flatnonzero(a == body)
-        steps = portion.steps[portion.at[own]]
-        twist, pose = rows["motion_twist"][steps, row], rows["motion_pose"]
-        belt = belt_twist(pose[steps, row], pose[steps + 1, row], twist, portion.h[portion.at[own]])
-        arm, n = portion.column("point")[own] - pose[steps, row, 9:], normals[own]
-        out[own] = np.hstack((twist[:, 3:] + cross(twist[:, :3], arm), twist[:, :3]))
-        out[own, :3] -= np.sum(n * (belt[:, 3:] + cross(belt[:, :3], arm)), axis=1, keepdims=True) * n
-    return out
-
-
 def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> FloatArray:
     """Return normals (nc, 3) and the friction directions (nc, 1 + edges/2, 3) of their pyramids.
 
@@ -204,7 +186,7 @@ def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, Float
     if all(isinstance(e, float) for _, e in known):
         restitution = np.array([e for _, e in known], dtype=np.float64)[numbers]
     else:
-        of_surface = np.sum(normals * surface_motion(portion, normals)[:, :3], axis=1)
+        of_surface = np.sum(normals * portion.surfaces[:, :3], axis=1)
         speed = of_surface - normal_rates(portion, normals, portion.v)
         off = UNDECIDED * normal_rates(portion, normals, portion.v, abs)
         ends = np.array([[_coefficients(e, speed + way * off) for _, e in known] for way in (-1.0, 1.0)])
@@ -352,7 +334,7 @@ def moments_of(
     torsional, rolling = np.array(known).reshape(-1, 2)[numbers].T
     if world.plane is not None:
         torsional = 0.0 * torsional  # in the plane there is no spin
-    surface_turning = surface_motion(portion, frames[:, 0])[:, 3:]
+    surface_turning = portion.surfaces[:, 3:]
     about, over = np.flatnonzero(torsional > 0.0), np.flatnonzero(rolling > 0.0)
     axes = _axes(world, frames[over], (portion.speeds(portion.v)[:, 3:] - surface_turning)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))

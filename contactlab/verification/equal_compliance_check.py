@@ -1,11 +1,11 @@
 """Distance of recorded forces from the equal-compliance forces, computed by an independent method.
 
 The step follows a branch of compliances in the velocities. Here every contact of an island has the compliance eps along
-its normal and both tangents, and the forces are computed by Newton's method from the recorded ones. If the result is
-not close, it is extrapolated linearly from two values of eps to 0. If a contact creeps, or gaps are inconsistent, the
-forces depend on eps. Then the closest result counts, beginning with the branch's end. Joint rows stay rigid: their
-reaction to a change of the contact forces is eliminated, except for rows at their bounds. Islands with a regular W are
-skipped, because no other forces give the same velocities.
+its normal and both tangents, and the forces are computed by Newton's method from the recorded ones; if these are far,
+with a pyramid also by Lemke's method. If the result is not close, it is extrapolated linearly from two values of eps to
+0. If a contact creeps, or gaps are inconsistent, the forces depend on eps. Then the closest result counts, beginning
+with the branch's end. Joint rows stay rigid: their reaction to a change of the contact forces is eliminated, except for
+rows at their bounds. Islands with a regular W are skipped, because no other forces give the same velocities.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from contactlab.certificate import ForceChoice
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -34,6 +35,8 @@ EPS = tuple(10.0 ** (-np.arange(8, 19) / 2.0))
 END = 1e-7, 1e-9  # relative to the minimum and maximum response of a normal: the larger is the compliance at the end
 # Smaller compliances, for inconsistent rates: eight per decade, because each has different forces.
 SMALLER = tuple(10.0 ** (-np.arange(1, 37) / 8.0))
+# Compliances of Lemke's method: relative to the largest response, and to the end.
+BY_LEMKE = (1e-6, 1e-7, 1e-9), (1.0, 1e-1, 1e-2, 1e-3)
 RATIO = 4.0  # ratio of the two compliances of the extrapolation to 0
 NEAR = 1e-5  # distance that needs no closer check
 WITHIN_SIGHT = 1e-2  # distance up to which all results count; a larger one is measured at the end of the path, or down
@@ -292,7 +295,14 @@ def _distance(
     law = to_axes @ A @ to_axes.T, to_axes @ free, mu, corners
     stopping = (abs(problem.J[own]) @ problem.speed) / np.maximum(np.diagonal(A), TINY)
     largest = max(float(np.abs(recorded).max()), ROUNDING * float(stopping.max()), TINY)
-    return _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start))
+    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start))
+    if problem.cone or (nearest is not None and nearest <= NEAR):
+        return nearest
+    z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
+    # Below a thousandth of the branch's end, any recorded forces solve this LCP to its tolerance.
+    compliances = np.concatenate((end * np.array(BY_LEMKE[1]), response * np.array(BY_LEMKE[0])))
+    answered = _nearest(recorded, largest, compliances, lambda eps, _: _solve_by_lemke(A, free, mu, axes, eps, z))
+    return min((one for one in (nearest, answered) if one is not None), default=None)
 
 
 def _nearest(
@@ -333,6 +343,31 @@ def _nearest(
         if nearest <= NEAR:
             return nearest
     return nearest if far is None or (nearest is not None and nearest <= WITHIN_SIGHT) else far
+
+
+def _solve_by_lemke(
+    A: FloatArray, free: FloatArray, mu: FloatArray, axes: FloatArray, eps: float, z: FloatArray
+) -> FloatArray | None:
+    """Solve the LCP of contacts with compliance eps by Lemke's method; return their forces, or None without a solution.
+
+    A is the response of the contact rows to forces (h W + gamma), ``free`` their rates without forces, both
+    [normals; directions]; ``z`` is the start. The forces (3 nc,) are normals, then tangential forces along two axes
+    contact by contact.
+    """
+    import lcp
+
+    nc, r, one = mu.size, axes.shape[0], np.eye(mu.size)
+    soft = A + eps * block_diag(one, np.kron(one, axes @ axes.T))
+    # The row and the sign of each force in [fN | fF+ | fF-], and the rows of the cones.
+    of = np.append(np.arange(nc * (1 + r)), np.arange(nc, nc * (1 + r)))
+    sign, edges = np.repeat((1.0, -1.0), (nc * (1 + r), nc * r)), np.tile(np.kron(one, np.ones((r, 1))), (2, 1))
+    M = np.zeros((z.size, z.size))
+    M[:-nc, :-nc] = sign[:, None] * soft[np.ix_(of, of)] * sign
+    M[nc:-nc, -nc:], M[-nc:, nc:-nc], M[-nc:, :nc] = edges, -edges.T, np.diag(mu)
+    result = lcp.solve(lcp.LCP(M, np.append(sign * free[of], np.zeros(nc))), lcp.Lemke(), z0=z)
+    fN, plus, minus, _ = np.split(result.z, (nc, nc + nc * r, nc + 2 * nc * r))
+    solved = result.status is lcp.Status.SOLVED
+    return np.concatenate((fN, _resultants(plus - minus, axes))) if solved else None
 
 
 def _near(

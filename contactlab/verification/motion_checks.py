@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
-from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts, surface_motion
+from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts
 from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.motion import cross, integrate, shifting
@@ -258,7 +258,7 @@ def projection_findings(
         yield "projection", np.arange(portion.steps.size), -1, -1, np.full(portion.steps.size, off)
         return
     normals = frames[:, 0]
-    drive = -np.einsum("nj,nj->n", normals, surface_motion(portion, normals)[:, :3])
+    drive = -np.einsum("nj,nj->n", normals, portion.surfaces[:, :3])
     given = stepper.penetration_allowance
     extent = extent_of(portion, recording.world.extents.min_width)
     allowed = ALLOWED_DEPTH * extent if given is None else np.full(at.size, given)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from contactlab.multibody.model import WORLD
+from contactlab.recording.record import surface_velocities
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.verification.dynamics import Blocks, Dynamics, dynamics, mass_times
@@ -115,6 +118,12 @@ class StepSlice:
     def column(self, name: str) -> NDArray[Any]:
         """Return a column of the contact table."""
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
+
+    @cached_property
+    def surfaces(self) -> FloatArray:
+        """Velocity and angular velocity (nc, 6) of body A's surface at the contacts, 0 if A is not kinematic."""
+        columns = {name: self.column(name) for name in ("body_a", "step", "point", "normal")}
+        return surface_velocities(self.recording, SimpleNamespace(**columns))
 
     def speeds(self, v: FloatArray) -> FloatArray:
         """Return the relative velocities and angular velocities (nc, 6) at the contacts for velocities v (ns, nv)."""

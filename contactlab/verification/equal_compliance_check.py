@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
 
 from contactlab.certificate import ForceChoice
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -354,6 +353,8 @@ def _solve_by_lemke(
     [normals; directions]; ``z`` is the start. The forces (3 nc,) are normals, then tangential forces along two axes
     contact by contact.
     """
+    from scipy.linalg import block_diag
+
     import lcp
 
     nc, r, one = mu.size, axes.shape[0], np.eye(mu.size)

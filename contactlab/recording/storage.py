@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.record import Record, RecordError, RecordWriteError
-from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
+from contactlab.recording.stepper_io import stepper_from_json, stepper_to_json
+from contactlab.recording.world_io import world_from_json, world_to_json
 from contactlab.stepping.record_schema import (
     FIELDS,
     LATER,

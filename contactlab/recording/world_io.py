@@ -1,4 +1,4 @@
-"""Worlds and steppers as JSON values. Floats are written with all digits, so that a world is read back exactly."""
+"""Worlds as JSON values. Floats are written with all digits, so that a world is read back exactly."""
 
 from __future__ import annotations
 
@@ -9,20 +9,14 @@ from typing import Any, NoReturn, get_args
 
 import numpy as np
 
-import lcp
 from contactlab.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
 from contactlab.contact import BodyShape, HalfSpace, Material, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import VERIFIED, FrictionAnswer, FrictionBackend, law_of, qp_code_objection
 from contactlab.formulation.model_problem.options import Drive, JointLimit
-from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
 from contactlab.multibody import JointLimits, ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.stepping.world_numbers import Sleep
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, JointActions, JointPolynomial, Loop, MimicJoint, PointSpring
@@ -30,20 +24,20 @@ from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, Pre
 from contactlab.world.shape_builder import Visual, VisualMesh
 from contactlab.world.surface import ALL, Collider
 from contactlab.world.world import World
-from lcp.contacts.strategies import strategies_of
 
 Json = dict[str, Any]
 _fields: Any = dataclasses.fields  # of a class known only at run time
 
 
-def _by_name(*kinds: Any) -> dict[str, Any]:
+def by_name(*kinds: Any) -> dict[str, Any]:
+    """Return classes by their names."""
     return {kind.__name__: kind for kind in kinds}
 
 
-_JOINTS = _by_name(*joints.ALL_JOINTS)
-_MOTIONS = _by_name(ConstantVelocity, Conveyor, Oscillation)
-_DRIVES = _by_name(*get_args(Drive))
-_LOOPS = _by_name(LoopConstraint, DistanceConstraint, ContactConstraint, JointPolynomial, PointSpring)
+_JOINTS = by_name(*joints.ALL_JOINTS)
+_MOTIONS = by_name(ConstantVelocity, Conveyor, Oscillation)
+_DRIVES = by_name(*get_args(Drive))
+_LOOPS = by_name(LoopConstraint, DistanceConstraint, ContactConstraint, JointPolynomial, PointSpring)
 # Fields of `JointActions` that are plain values: their names in records, and their classes.
 _PLAIN: dict[str, tuple[str, Any]] = {
     "limits": ("limits", JointLimit),
@@ -129,11 +123,18 @@ class RecordedMotion:
     twist = pose
 
 
+def _motion_to_json(motion: PrescribedMotion, start: Transform) -> Json:
+    """Return a motion of the library as JSON values; for any other motion only its start."""
+    if type(motion) not in _MOTIONS.values():
+        return {"type": "Motion", "start": _value_to_json(start)}
+    return _named("motion", motion, _MOTIONS)
+
+
 def motion_from_json(data: Json) -> PrescribedMotion:
     """Return the motion of a kinematic body; a motion of a user's class becomes a `RecordedMotion`."""
-    motion: PrescribedMotion = (
-        RecordedMotion(Transform(*data["start"])) if data["type"] == "Motion" else _made("motion", data, _MOTIONS)
-    )
+    if data["type"] == "Motion":
+        return RecordedMotion(Transform(*data["start"]))
+    motion: PrescribedMotion = _made("motion", data, _MOTIONS)
     return motion
 
 
@@ -238,39 +239,32 @@ def world_from_json(data: Json) -> World:
 
 def _body_to_json(world: World, i: int) -> Json:
     """Return one body with its surface and its part of the initial state."""
-    body = world.model.bodies[i]
-    surfaces = [s for s, owner in zip(world.surfaces, world.surface_bodies, strict=True) if owner == i]
+    body, motion = world.model.bodies[i], dict(world.motions).get(i)
     inertia, place = body.inertia, body.placement
-    motion = dict(world.motions).get(i)
-    entry: Json = {
+    visuals = zip(world.visuals, world.visual_bodies, strict=True)
+    surfaces = zip(world.surfaces, world.surface_bodies, strict=True)
+    # Entries that are left out if they have the default value.
+    optional: Json = {
+        "inertia_as_written": inertia is not None and inertia.physical_fault is not None,
+        "parent": body.parent if body.parent != WORLD else None,
+        "joint": None if isinstance(body.joint, joints.FloatingBase) else _named("joint", body.joint, _JOINTS),
+        "armature": body.armature.tolist() if body.armature.any() else None,
+        "joint_name": body.joint_name if body.joint_name != body.name else None,
+        "limits": limits_to_json(body.limits),
+        "motion": None if motion is None else _motion_to_json(motion, place),
+        "visuals": [_visual_to_json(visual) for visual, owner in visuals if owner == i],
+    }
+    return {
         "name": body.name,
         "mass": None if inertia is None else inertia.mass,
         "com": None if inertia is None else inertia.com.tolist(),
         "inertia": None if inertia is None else inertia.inertia.tolist(),
-        "shapes": [_surface_to_json(surface) for surface in surfaces],
+        "shapes": [_surface_to_json(surface) for surface, owner in surfaces if owner == i],
         "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
         "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
+        **{name: value for name, value in optional.items() if value},
+        **_placement_to_json(place),
     }
-    if inertia is not None and inertia.physical_fault is not None:
-        entry["inertia_as_written"] = True
-    if body.parent != WORLD:
-        entry["parent"] = body.parent
-    if not isinstance(body.joint, joints.FloatingBase):
-        entry["joint"] = _named("joint", body.joint, _JOINTS)
-    if body.armature.any():
-        entry["armature"] = body.armature.tolist()
-    if body.joint_name != body.name:
-        entry["joint_name"] = body.joint_name
-    if limits := limits_to_json(body.limits):
-        entry["limits"] = limits
-    if motion is not None and type(motion) in _MOTIONS.values():
-        entry["motion"] = _named("motion", motion, _MOTIONS)
-    elif motion is not None:
-        entry["motion"] = {"type": "Motion", "start": _value_to_json(place)}
-    visuals = [_visual_to_json(v) for v, owner in zip(world.visuals, world.visual_bodies, strict=True) if owner == i]
-    if visuals:
-        entry["visuals"] = visuals
-    return entry | _placement_to_json(place)
 
 
 def _material_to_json(material: Material) -> Json:
@@ -287,10 +281,13 @@ def _material_from_json(data: Json) -> Material:
 
 def _surface_to_json(surface: Collider) -> Json:
     """Return shape, material, placement and filter of a collider; entries with the default value are left out."""
-    entry: Json = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
-    if not surface.visible:
-        entry["shown"] = False
-    return entry | _placement_to_json(surface.placement) | _filter_to_json(surface.category, surface.mask)
+    return {
+        "shape": _shape_to_json(surface.shape),
+        "material": _material_to_json(surface.material),
+        **({} if surface.visible else {"shown": False}),
+        **_placement_to_json(surface.placement),
+        **_filter_to_json(surface.category, surface.mask),
+    }
 
 
 def _visual_to_json(visual: Visual) -> Json:
@@ -337,110 +334,6 @@ def _inertia(entry: Json) -> RigidInertia:
     return RigidInertia(entry["mass"], entry["com"], entry["inertia"], physical=physical)
 
 
-def stepper_to_json(stepper: TimeStepping) -> Json:
-    """Return the stepper's options as JSON values; a solver that is not one of `lcp`'s by its name."""
-    values = {field.name: getattr(stepper, field.name) for field in dataclasses.fields(stepper)}
-    if stepper.max_depenetration_velocity == math.inf:
-        values["max_depenetration_velocity"] = "inf"
-    values["sleep"] = None if stepper.sleep is None else dataclasses.asdict(stepper.sleep)
-    values["solver"] = None if stepper.solver is None else _solver_to_json(stepper.solver)
-    return values
-
-
-@dataclasses.dataclass(frozen=True)
-class ForgottenBackend:
-    """A user's friction backend, or one with a user's code, as stored in a record: only these fields."""
-
-    name: str
-    law: str
-    tolerance: float
-
-    def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Raise an error: the record does not contain the code."""
-        detail = f"{self.name} is code that the record does not hold; give the stepper one: dataclasses.replace"
-        raise SimulationConfigError("solver", detail)
-
-
-def stepper_from_json(data: Json) -> TimeStepping:
-    """Return the stepper; with the default solver if the record's was not one of `lcp`'s.
-
-    The default also replaces quadratic programming solvers, which steppers once accepted for worlds without friction.
-    """
-    solver = None if data["solver"] is None else _solver_from_json(data["solver"])
-    solver = None if qp_code_objection(solver) else solver
-    sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
-    # Before schema 8 a run stopped at unsolved islands, and before schema 9 impacts ignored the gap. Records without
-    # the integrator used Euler's rule.
-    early = {"on_unsolved": "raise", "integrator": "euler", "max_depenetration_velocity": "inf"}
-    given = {**early, **data, "solver": solver, "sleep": sleep}
-    if given["max_depenetration_velocity"] == "inf":
-        given["max_depenetration_velocity"] = math.inf
-    # Older records have ``attempts``; each is now a part of one strategy.
-    if "attempts" in given:
-        given["strategies"] = strategies_of(given.pop("attempts"))
-    return TimeStepping(**given)
-
-
-# Solvers of `lcp`, combinators included, and friction backends.
-_SOLVERS = _by_name(
-    *lcp.ALL_SOLVERS,
-    *lcp.OPTIONAL_SOLVERS,
-    *lcp.ALL_FRICTION_SOLVERS,
-    *(lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized),
-    *(ConvexRelaxation, StaggeredProjections),
-)
-# Friction solvers of old records, and their present replacements.
-_RENAMED = {
-    "FrictionCascade": "ContactStrategies",
-    "ContactAttempts": "ContactStrategies",
-    "ProximalPoint": "SemismoothNewton",
-}
-
-
-def _solver_to_json(solver: Any) -> Json:
-    """Return the solver's class name and options, options None for one of a user's class.
-
-    Of a friction backend also the law and the tolerance.
-    """
-    data: Json = {"name": type(solver).__name__, "options": None}
-    if _SOLVERS.get(data["name"]) is type(solver):
-        data["options"] = {field.name: _option_to_json(getattr(solver, field.name)) for field in _fields(solver)}
-    if isinstance(solver, FrictionBackend):
-        # Stored for backends, and solvers within them, that a record cannot contain: a step is checked by these values.
-        data |= {"law": law_of(solver), "tolerance": getattr(solver, "tolerance", VERIFIED)}
-    return data
-
-
-def _option_to_json(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_option_to_json(item) for item in value]
-    return _solver_to_json(value) if hasattr(value, "solve") else value
-
-
-def _solver_from_json(data: Json) -> Any:
-    """Return the solver, or None for one that is not of `lcp`, or contains one.
-
-    For a backend, law and tolerance are always known.
-    """
-    forgotten = ForgottenBackend(data["name"], data["law"], data["tolerance"]) if "law" in data else None
-    if data["options"] is None:
-        return forgotten
-    options = {name: _option_from_json(value) for name, value in data["options"].items()}
-    cls = _SOLVERS[_RENAMED.get(data["name"], data["name"])]
-    if cls is lcp.ContactStrategies and "attempts" in options:
-        options["strategies"] = strategies_of(options.pop("attempts"))
-    if cls is lcp.Fallback:
-        solvers = options.pop("solvers")
-        return None if None in solvers else lcp.Fallback(*solvers, **options)
-    return forgotten if None in (options.get("inner", True), options.get("qp", True)) else cls(**options)
-
-
-def _option_from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_option_from_json(item) for item in value)
-    return _solver_from_json(value) if isinstance(value, dict) else value
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class SupportPoints:
     """Shape that was recorded by its support points only: points (n, 3) [m] in body axes, radii (n,) [m]."""
@@ -460,7 +353,7 @@ class SupportPoints:
 
 
 #: The shapes of records, by name.
-_SHAPES = _by_name(*ALL_SHAPES, SupportPoints)
+_SHAPES = by_name(*ALL_SHAPES, SupportPoints)
 
 
 def _shape_to_json(shape: Shape | BodyShape) -> Json:

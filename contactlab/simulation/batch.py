@@ -20,14 +20,12 @@ from contactlab.simulation.batch_runs import (
     BatchRuns,
     BatchWorlds,
     Rollout,
-    arrays_of_run,
-    copy_of_states,
     last_h,
     last_step_rows,
     read_runs,
     states_of,
 )
-from contactlab.simulation.batch_worker import StateHistory
+from contactlab.simulation.batch_worker import StateHistory, arrays_of_run, copy_of_states
 from contactlab.simulation.simulation_run import LOOK, MOST, checked_array
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.contact_table import ContactContext, ContactTable

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 
 from contactlab.recording.long_steps import StepMotions
 from contactlab.recording.notices import Notice, long_step_notices
-from contactlab.simulation.batch_worker import CHUNK, MIN_PARALLEL_SECONDS, RunQueue, StateHistory, StepWorker, Task
+from contactlab.simulation.batch_worker import (
+    CHUNK,
+    MIN_PARALLEL_SECONDS,
+    RunQueue,
+    StateHistory,
+    StepWorker,
+    Task,
+    allocate_batch_state,
+    arrays_of_run,
+    grow_batch_state,
+    write_run,
+)
 from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.callbacks import StepCallbacks, poses_at
@@ -22,13 +33,11 @@ from contactlab.stepping.contact_table import ContactTable
 from contactlab.stepping.kernels.batch_layout import QUEUE_LENGTH, SHUTDOWN, STEPS, BatchState
 from contactlab.stepping.prepared import (
     Prepared,
-    StateArrays,
     checked_state,
     layout_difference,
-    lcp_variables_per_contact,
     prepare,
 )
-from contactlab.stepping.record_schema import Rows, columns_of, new_rows
+from contactlab.stepping.record_schema import Rows, columns_of
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import Wrench, applied_by
 from contactlab.world.errors import SimulationConfigError
@@ -396,78 +405,3 @@ class Rollout:
     def states(self) -> tuple[StepperState, ...]:
         """The final state of each run, from which it can continue, bit for bit."""
         return tuple(arrays_of_run(self._ends, i).read() for i in range(self.failed.size))
-
-
-_BY_CONTACT = ("contact_id", "contact_z", "contact")
-# Initial capacity for contacts.
-FIRST_CONTACTS = 8
-
-
-def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
-    """Allocate slots for ``runs`` runs of a world, or of other worlds of its layout."""
-    world, arrays = prepared.world, prepared.arrays
-    rows = 0 if arrays.joints is None else len(world.joint_rows)
-    sleepers = prepared.sleepers
-    width = lcp_variables_per_contact(prepared.edges, arrays.moments is not None)
-    return BatchState(
-        q=np.zeros((runs, world.nq)),
-        v=np.zeros((runs, world.nv)),
-        time=np.zeros(runs),
-        last_h=np.zeros(runs),
-        contacts=np.zeros(runs, dtype=np.int64),
-        contact_id=np.zeros((runs, FIRST_CONTACTS), dtype=np.int64),
-        contact_z=np.zeros((runs, FIRST_CONTACTS, width)),
-        was_active=np.zeros((runs, rows), dtype=np.int64),
-        row_z=np.zeros((runs, rows, 2)),
-        rest=np.zeros((runs, sleepers)),
-        previous_tau=np.zeros((runs, world.nv if sleepers else 0)),
-        tau=np.zeros((runs, world.nv)),
-        target=np.zeros((runs, len(world.joint_actions.drives))),
-        q_before=np.zeros((runs, world.nq)),
-        v_before=np.zeros((runs, world.nv)),
-        time_before=np.zeros(runs),
-        energy=np.full((runs, 2), np.inf),
-        asleep=np.zeros((runs, sleepers), dtype=np.int64),
-        steps=np.zeros(runs, dtype=np.int64),
-        contact_rows=np.zeros(runs, dtype=np.int64),
-        contact=new_rows("contact", runs, FIRST_CONTACTS),
-        joint_rows=np.zeros(runs, dtype=np.int64),
-        joint=new_rows("joint", runs, rows),
-    )
-
-
-def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
-    """Return a copy with capacity for ``contacts`` contacts of every run, at least half more than before."""
-    held = slots.contact_id.shape[1]
-    room = max(contacts, held * 3 // 2)
-    grown = {}
-    for name in _BY_CONTACT:
-        old = getattr(slots, name)
-        grown[name] = np.zeros((old.shape[0], room, *old.shape[2:]), dtype=old.dtype)
-        grown[name][:, :held] = old
-    return slots._replace(**grown)
-
-
-def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> BatchState:
-    """Start run i at a state, as if it had made no step; q and v come from `checked_state`.
-
-    Return the slots, which may have grown.
-    """
-    count = state.contact_ids.size
-    if count > slots.contact_id.shape[1]:
-        slots = grow_batch_state(slots, count)
-    arrays_of_run(slots, i).write(state, q, v)
-    slots.energy[i], slots.asleep[i] = np.inf, 0
-    slots.steps[i] = slots.contact_rows[i] = slots.joint_rows[i] = 0
-    return slots
-
-
-def copy_of_states(slots: BatchState) -> BatchState:
-    """Return slots with copies of the states, for `arrays_of_run`; the other arrays are shared."""
-    return slots._replace(**{name: getattr(slots, name).copy() for name in StateArrays._fields})
-
-
-def arrays_of_run(slots: BatchState, i: int) -> StateArrays:
-    """Return the arrays with the state of run i."""
-    numbers = (getattr(slots, name)[i : i + 1] for name in StateArrays._fields[:3])
-    return StateArrays(*numbers, *(getattr(slots, name)[i] for name in StateArrays._fields[3:]))

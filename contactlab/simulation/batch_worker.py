@@ -20,7 +20,8 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import batch_layout
 from contactlab.stepping.kernels.batch_layout import ACTIVE_THREADS, WORDS, BatchState, ChunkStart, JointWarmStart
 from contactlab.stepping.packing import as_array
-from contactlab.stepping.prepared import Prepared
+from contactlab.stepping.prepared import Prepared, StateArrays, lcp_variables_per_contact
+from contactlab.stepping.record_schema import new_rows
 from contactlab.world.state import StepperState
 from lcp.interruptible import cpu_seconds
 
@@ -310,3 +311,78 @@ class StepWorker:
             if new := watch.inspect(driver, start.q, start.v):
                 task.found[i] = watch
                 task.notices.extend(new)
+
+
+_BY_CONTACT = ("contact_id", "contact_z", "contact")
+# Initial capacity for contacts.
+FIRST_CONTACTS = 8
+
+
+def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
+    """Allocate slots for ``runs`` runs of a world, or of other worlds of its layout."""
+    world, arrays = prepared.world, prepared.arrays
+    rows = 0 if arrays.joints is None else len(world.joint_rows)
+    sleepers = prepared.sleepers
+    width = lcp_variables_per_contact(prepared.edges, arrays.moments is not None)
+    return BatchState(
+        q=np.zeros((runs, world.nq)),
+        v=np.zeros((runs, world.nv)),
+        time=np.zeros(runs),
+        last_h=np.zeros(runs),
+        contacts=np.zeros(runs, dtype=np.int64),
+        contact_id=np.zeros((runs, FIRST_CONTACTS), dtype=np.int64),
+        contact_z=np.zeros((runs, FIRST_CONTACTS, width)),
+        was_active=np.zeros((runs, rows), dtype=np.int64),
+        row_z=np.zeros((runs, rows, 2)),
+        rest=np.zeros((runs, sleepers)),
+        previous_tau=np.zeros((runs, world.nv if sleepers else 0)),
+        tau=np.zeros((runs, world.nv)),
+        target=np.zeros((runs, len(world.joint_actions.drives))),
+        q_before=np.zeros((runs, world.nq)),
+        v_before=np.zeros((runs, world.nv)),
+        time_before=np.zeros(runs),
+        energy=np.full((runs, 2), np.inf),
+        asleep=np.zeros((runs, sleepers), dtype=np.int64),
+        steps=np.zeros(runs, dtype=np.int64),
+        contact_rows=np.zeros(runs, dtype=np.int64),
+        contact=new_rows("contact", runs, FIRST_CONTACTS),
+        joint_rows=np.zeros(runs, dtype=np.int64),
+        joint=new_rows("joint", runs, rows),
+    )
+
+
+def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
+    """Return a copy with capacity for ``contacts`` contacts of every run, at least half more than before."""
+    held = slots.contact_id.shape[1]
+    room = max(contacts, held * 3 // 2)
+    grown = {}
+    for name in _BY_CONTACT:
+        old = getattr(slots, name)
+        grown[name] = np.zeros((old.shape[0], room, *old.shape[2:]), dtype=old.dtype)
+        grown[name][:, :held] = old
+    return slots._replace(**grown)
+
+
+def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> BatchState:
+    """Start run i at a state, as if it had made no step; q and v come from `checked_state`.
+
+    Return the slots, which may have grown.
+    """
+    count = state.contact_ids.size
+    if count > slots.contact_id.shape[1]:
+        slots = grow_batch_state(slots, count)
+    arrays_of_run(slots, i).write(state, q, v)
+    slots.energy[i], slots.asleep[i] = np.inf, 0
+    slots.steps[i] = slots.contact_rows[i] = slots.joint_rows[i] = 0
+    return slots
+
+
+def copy_of_states(slots: BatchState) -> BatchState:
+    """Return slots with copies of the states, for `arrays_of_run`; the other arrays are shared."""
+    return slots._replace(**{name: getattr(slots, name).copy() for name in StateArrays._fields})
+
+
+def arrays_of_run(slots: BatchState, i: int) -> StateArrays:
+    """Return the arrays with the state of run i."""
+    numbers = (getattr(slots, name)[i : i + 1] for name in StateArrays._fields[:3])
+    return StateArrays(*numbers, *(getattr(slots, name)[i] for name in StateArrays._fields[3:]))

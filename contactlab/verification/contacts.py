@@ -45,11 +45,9 @@ class ContactRows:
     plus_columns: IntArray
     minus_columns: IntArray
     slack: IntArray
-    axes: FloatArray  # (nt, 3) directions of the moment rows, which are the last rows of F
     gamma: FloatArray  # (nc,) softening of the normal rows [s/kg]
-    drive: FloatArray  # (nc,) approach speed [m/s] due to kinematic bodies, negated
     kF: FloatArray  # (nr,) slip [m/s] due to the surfaces of kinematic bodies
-    rigid: NDArray[np.bool_]  # (nc,) True for contacts without a spring
+    along: Matrix  # (nc + nr, 6 nc) directions of the rows' forces and moments; moment rows are the last rows of F
 
     @property
     def row_contact(self) -> IntArray:
@@ -67,12 +65,6 @@ class ContactRows:
         owner = self.cone_contacts[self.cone]
         plus, minus = by_contact[owner, self.plus_columns], by_contact[owner, self.minus_columns]
         return by_contact[:, 0], plus, minus, by_contact[self.cone_contacts, self.slack]
-
-    def moments(self, friction: FloatArray) -> FloatArray:
-        """Return the moments (nc, 3) of torsional and rolling friction on body B [N m], of the forces (nr,)."""
-        out, own = np.zeros((self.at.size, 3)), slice(self.cone.size - self.axes.shape[0], self.cone.size)
-        np.add.at(out, self.cone_contacts[self.cone[own]], friction[own, None] * self.axes)
-        return out
 
 
 def contact_rows(portion: StepSlice, v_free: FloatArray, directions: FloatArray) -> tuple[ContactRows, Matrix]:
@@ -114,27 +106,26 @@ def contact_rows(portion: StepSlice, v_free: FloatArray, directions: FloatArray)
     cone = np.repeat(np.arange(counts.size), counts)
     places = np.concatenate((np.ones(nc, dtype=np.int64), turning.places))
     inner = np.arange(cone.size) - (np.cumsum(counts) - counts)[cone]
+    contacts = np.concatenate((np.arange(nc), turning.contacts))
+    # Forces act on the point, and moments on the angular velocity.
+    own, last = np.arange(nc)[:, None], np.arange(r * nc, cone.size)[:, None]
+    point, turned = 6 * own + np.arange(3), 6 * contacts[cone[r * nc :], None] + np.arange(3, 6)
+    parts = [(own, point, directions[:, :1]), (nc + r * own + np.arange(r), point, directions[:, 1:])]
+    along = sparse_rows([*parts, (nc + last, turned, turning.directions[:, None])], (nc + cone.size, 6 * nc))
     found = ContactRows(
         at,
         directions,
         k,
         np.concatenate((rows["contact_mu"][chosen], turning.lengths)),
-        np.concatenate((np.arange(nc), turning.contacts)),
+        contacts,
         cone,
         places[cone] + inner,
         (places + counts)[cone] + inner,
         places + 2 * counts,
-        turning.directions,
         gamma,
-        drive[:, 0],
         np.concatenate((drive[:, 1:].ravel(), turning.k)),
-        rigid,
+        along,
     )
-    # Directions (nc, r, 3) of forces act on the point, and those of moments on the angular velocity.
-    own, last = np.arange(nc)[:, None], np.arange(r * nc, cone.size)[:, None]
-    places, turned = 6 * own + np.arange(3), 6 * found.cone_contacts[cone[r * nc :], None] + np.arange(3, 6)
-    parts = [(own, places, directions[:, :1]), (nc + r * own + np.arange(r), places, directions[:, 1:])]
-    along = sparse_rows([*parts, (nc + last, turned, turning.directions[:, None])], (nc + cone.size, 6 * nc))
     return found, sparse.csr_matrix(along @ portion.points)
 
 

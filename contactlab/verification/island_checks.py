@@ -61,7 +61,8 @@ def island_findings(
     pushing = forces[portion.joint_at, numbers]
     given = portion.h[portion.joint_at] * pushing
     h, answers = portion.h[contacts.at], contacts.solution(portion.column("z"))
-    off = portion.column("moment") - h[:, None] * contacts.moments(answers[1] - answers[2])
+    pressed = np.concatenate((answers[0], answers[1] - answers[2]))
+    off = portion.column("moment") - h[:, None] * (contacts.along.T @ pressed).reshape(-1, 6)[:, 3:]
     size = (
         h
         * largest_of(np.abs(np.concatenate(answers)), islands.of_contacts[contacts.owners], count)[islands.of_contacts]

@@ -49,14 +49,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.multibody import difference_batch
-from contactlab.recording.record import iter_slices, surface_velocities
+from contactlab.recording.record import Record, iter_slices, surface_velocities
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
@@ -69,10 +68,7 @@ from contactlab.stepping.packing import (
     touching_materials,
 )
 from contactlab.stepping.prepared import world_arrays
-
-if TYPE_CHECKING:
-    from contactlab.recording.record import Record
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,12 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.record_schema import FIELDS, Rows
+from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.motion import belt_twist
 from contactlab.world.state import StepperState
+from contactlab.world.world import World
 from problem_data.errors import FileError
-
-if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
 
 
 class RecordError(FileError):

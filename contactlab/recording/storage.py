@@ -18,7 +18,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,9 @@ from contactlab.stepping.record_schema import (
     field_tail,
     row_lengths,
 )
-from contactlab.stepping.time_stepping import FORMER_OPTIONS
+from contactlab.stepping.time_stepping import FORMER_OPTIONS, TimeStepping
+from contactlab.world.world import World
 from problem_data.files import ARRAY_BYTES, NpzFile, Source, read_text, size_text, write_npz
-
-if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
-
 
 FORMAT = "contactlab.Recording"
 META = "meta"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,10 @@ from contactlab.recording.storage import (
 )
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
+from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.state import StepperState
+from contactlab.world.world import World
 from problem_data.files import Source, partial_files, write_atomic, write_npz
-
-if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
 
 # A chunk file is written when the rows have this size, whatever the time.
 FILE_BYTES = 1 << 24

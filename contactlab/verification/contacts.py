@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -17,11 +17,8 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import cross
 from contactlab.verification.portion import Matrix, StepSlice, distinct, sparse_rows
-
-if TYPE_CHECKING:
-    from contactlab.world.surface import Collider
-    from contactlab.world.world import World
-
+from contactlab.world.surface import Collider
+from contactlab.world.world import World
 
 # Relative distance from a threshold within which rounding may decide the comparison.
 UNDECIDED = 1e-9

@@ -8,16 +8,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from contactlab.multibody import Model
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.motion import BodyKinematics, cross, integrate, moving_bodies, rotate, skew, tree_roots
-
-if TYPE_CHECKING:
-    from contactlab.multibody import Model
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 #: Matrices (ns, n, n) of every tree, in the order of its velocities.
 Blocks = tuple[FloatArray, ...]

@@ -13,19 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.certificate import ForceChoice
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
+from contactlab.verification.joints import JointLaws
 from contactlab.verification.portion import TINY, Found, Islands, Matrix, StepSlice, groups, largest_of
-
-if TYPE_CHECKING:
-    from contactlab.recording.recording import Recording
-    from contactlab.verification.joints import JointLaws
 
 MOST = 24  # maximum number of contacts of an island that is checked
 REGULAR = 1e-9  # minimum eigenvalue of a regular W, relative to the largest

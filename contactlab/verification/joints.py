@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,7 @@ from contactlab.verification.contacts import normal_terms
 from contactlab.verification.dynamics import Blocks, mass_solve
 from contactlab.verification.motion import BodyKinematics, rotate, shifting
 from contactlab.verification.portion import StepSlice, length_of
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 NO_MOTION = 1e-10  # fraction of a row's terms below which it is rounding
 NEAR = 1e-9  # rad, or fraction of the world's length, within which rounding decides whether a stop is within reach

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,7 @@ from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.motion import cross, integrate, shifting
 from contactlab.verification.portion import Found, Islands, StepSlice, largest_of
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 SLOW = 1e-3  # rotation in a step [rad] below which kicked trees move by Euler's rule, as in the stepper
 MAX_PARTS = 128

@@ -9,14 +9,16 @@ contact is required.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
+from contactlab.multibody import Model
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
+from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.verification.contacts import admits
 from contactlab.verification.motion import cross, rotate, tree_roots
 from contactlab.verification.portion import StepSlice, distinct, groups, length_of
@@ -31,11 +33,7 @@ from contactlab.verification.proximity import (
     nearest,
 )
 from contactlab.world.motion import belt_twist
-
-if TYPE_CHECKING:
-    from contactlab.multibody import Model
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 
 class PairCoverage:

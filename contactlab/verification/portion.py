@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -19,15 +19,12 @@ from numpy.typing import NDArray
 
 from contactlab.multibody.model import WORLD
 from contactlab.recording.record import surface_velocities
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.verification.dynamics import Blocks, Dynamics, dynamics, mass_times
 from contactlab.verification.motion import BodyKinematics
-
-if TYPE_CHECKING:
-    from contactlab.recording.recording import Recording
-    from contactlab.world.world import World
-
+from contactlab.world.world import World
 
 TINY = float(np.finfo(float).tiny)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.certificate import VERIFIED_WITHIN
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import IntArray, finite_number
 from contactlab.verification.checks import findings
 from contactlab.verification.equal_compliance_check import EqualComplianceCheck, SelectionReport
@@ -16,9 +16,6 @@ from contactlab.verification.island import COULOMB
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import Found, StepSlice, portions, rows_of
 from contactlab.world.errors import SimulationConfigError, whole_number
-
-if TYPE_CHECKING:
-    from contactlab.recording.recording import Recording
 
 #: All checked conditions, with their statements.
 CONDITIONS = {

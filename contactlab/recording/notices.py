@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -17,20 +17,17 @@ from contactlab.certificate import ForceChoice
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.long_steps import DEPTH, StepMotions, long_steps
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
+from contactlab.stepping.island_view import ViewedContact
 from contactlab.stepping.packing import FREE_EULER, free_kinds, moves_accurately
-from contactlab.stepping.record_schema import read_column
+from contactlab.stepping.record_schema import Rows, read_column
+from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.world.joint_actions import JointRow
 from contactlab.world.motion import Conveyor
-
-if TYPE_CHECKING:
-    from contactlab.recording.recording import Recording
-    from contactlab.stepping.island_view import ViewedContact
-    from contactlab.stepping.record_schema import Rows
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 __all__ = ["ImplausibleWarning", "Notice", "find_notices", "warn_of"]
 

@@ -196,12 +196,12 @@ class Record:
     @property
     def pivots(self) -> IntArray:
         """Solver iterations per step, summed over islands (n_steps,)."""
-        return self._sum_per_step("island_pivots")
+        return np.bincount(self.rows["island_step"], self.rows["island_pivots"], self.n_steps).astype(np.int64)
 
     @property
     def warm_start_solves(self) -> IntArray:
         """Islands per step solved from the warm start without a pivot (n_steps,)."""
-        return self._sum_per_step("island_warm")
+        return np.bincount(self.rows["island_step"], self.rows["island_warm"], self.n_steps).astype(np.int64)
 
     def count_by_choice(self, choice: ForceChoice) -> IntArray:
         """Return the number of islands per step with this choice of forces (n_steps,)."""
@@ -243,12 +243,6 @@ class Record:
             raise IndexError(f"step {i}: the record holds 0 .. {self.n_steps - 1}")
         first, last = np.searchsorted(self.rows[name], (i, i + 1))
         return slice(int(first), int(last))
-
-    def _sum_per_step(self, name: str) -> IntArray:
-        """Return the sums (n_steps,) of an integer column of the island table, over the islands of each step."""
-        counts = np.zeros(self.n_steps, dtype=np.int64)
-        np.add.at(counts, self.rows["island_step"], self.rows[name])
-        return counts
 
 
 def surface_velocities(recording: Record, contacts: Any) -> FloatArray:

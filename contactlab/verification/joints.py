@@ -58,20 +58,12 @@ class JointLaws:
 
     def inertia(self, M: Blocks, h: FloatArray) -> Blocks:
         """Return M with the implicit terms."""
-        return add_diagonal(M, self.within(h))
+        parts = np.split(self.within(h), np.cumsum([block.shape[1] for block in M])[:-1], axis=1)
+        return tuple(block + part[..., None] * np.eye(part.shape[1]) for block, part in zip(M, parts, strict=True))
 
     def within(self, h: FloatArray) -> FloatArray:
         """Return the implicit terms on the diagonal of M (ns, nv)."""
         return h[:, None] * self.drag + h[:, None] ** 2 * self.stiffness
-
-
-def add_diagonal(M: Blocks, diagonal: FloatArray) -> Blocks:
-    """Return the blocks of M plus a diagonal matrix, given as its entries (ns, nv)."""
-    if not diagonal.any():
-        return M
-    ends = np.cumsum([block.shape[1] for block in M])
-    parts = np.split(diagonal, ends[:-1], axis=1)
-    return tuple(block + part[..., None] * np.eye(block.shape[1]) for block, part in zip(M, parts, strict=True))
 
 
 def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:

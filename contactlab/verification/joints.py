@@ -58,7 +58,10 @@ class JointLaws:
 
     def inertia(self, M: Blocks, h: FloatArray) -> Blocks:
         """Return M with the implicit terms."""
-        parts = np.split(self.within(h), np.cumsum([block.shape[1] for block in M])[:-1], axis=1)
+        within = self.within(h)
+        if not within.any():
+            return M
+        parts = np.split(within, np.cumsum([block.shape[1] for block in M])[:-1], axis=1)
         return tuple(block + part[..., None] * np.eye(part.shape[1]) for block, part in zip(M, parts, strict=True))
 
     def within(self, h: FloatArray) -> FloatArray:

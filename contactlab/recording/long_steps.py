@@ -115,7 +115,7 @@ def _bounds(moves: StepMotions) -> FloatArray:
         way[body], angle[body] = np.linalg.norm(after[:, 9:] - pose[:, 9:], axis=1), _angle(pose[:, :9], after[:, :9])
     far = np.linalg.norm(extents.center, axis=1)[:, None]
     ratio = (way[owners] + angle[owners] * far) / (WAY * extents.max_length[:, None])
-    sweeps = extents.rotation_to_motion.any(axis=(1, 2))[:, None] & (angle[owners] > TURN)
+    sweeps = np.asarray(extents.rotation_to_motion.any(axis=(1, 2)))[:, None] & (angle[owners] > TURN)
     return np.asarray(np.maximum(ratio, np.where(sweeps, angle[owners] / TURN, 0.0)).max(axis=0))
 
 
@@ -132,7 +132,8 @@ def _chains_of(world: World) -> tuple[Any, ...]:
     if world not in _CHAINS:
         model = world.model
         sizes = (model.nb, model.nv, model.nv, model.nq)
-        members, turns, shifts, slides = found = [sparse.lil_matrix((model.nb, size)) for size in sizes]
+        found: list[Any] = [sparse.lil_matrix((model.nb, size)) for size in sizes]
+        members, turns, shifts, slides = found
         for i, spec in enumerate(model.bodies):
             if spec.parent != WORLD:
                 members[i] = members[model.index(spec.parent)]

@@ -109,7 +109,8 @@ def _solver_from_json(data: Json) -> Any:
     if data["options"] is None:
         return forgotten
     options = {name: _option_from_json(value) for name, value in data["options"].items()}
-    cls = _SOLVERS[_RENAMED.get(data["name"], data["name"])]
+    name: str = data["name"]
+    cls = _SOLVERS[_RENAMED.get(name, name)]
     if cls is lcp.ContactStrategies and "attempts" in options:
         options["strategies"] = strategies_of(options.pop("attempts"))
     if cls is lcp.Fallback:

@@ -232,7 +232,7 @@ class Simulation:
         if self._kept is None:
             raise SimulationConfigError("record", "is False, so no step was kept: use Simulation(..., record=True)")
         if self._recording is None:
-            pieces = [rows_of_chunks(self._kept)] if self._kept else []
+            pieces: list[Rows] = [rows_of_chunks(self._kept)] if self._kept else []
             self._recording = Recording.of_run(self.world, self.stepper, self._start, pieces)
         return self._recording
 

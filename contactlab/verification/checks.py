@@ -127,7 +127,7 @@ def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
     def largest(block: FloatArray, part: FloatArray) -> FloatArray:
         own = np.sqrt(np.maximum(np.einsum("nii->ni", block), 0.0))
         speed = np.divide(part, own, out=np.zeros_like(part), where=own > 0.0)
-        return own * speed.max(axis=1, keepdims=True, initial=0.0)
+        return np.asarray(own * speed.max(axis=1, keepdims=True, initial=0.0))
 
     return by_tree(largest, M, size)
 

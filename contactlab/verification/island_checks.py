@@ -51,11 +51,12 @@ def island_findings(
     contacts, J = contact_rows(portion, v_free, frames)
     n = contacts.cone.size + contacts.at.size
     members = sound[islands.of_contacts], sound[islands.of_joints]
-    columns = portion.joint_at[:, None] * recording.world.nv + np.arange(recording.world.nv)
-    own = laws.J[portion.joint_at, numbers][:, None]
-    J_joints = sparse_rows([(np.arange(numbers.size)[:, None], columns, own)], (numbers.size, J.shape[1]))
+    places = portion.joint_at[:, None] * recording.world.nv + np.arange(recording.world.nv)
+    of_rows = laws.J[portion.joint_at, numbers][:, None]
+    J_joints = sparse_rows([(np.arange(numbers.size)[:, None], places, of_rows)], (numbers.size, J.shape[1]))
     J_joints.eliminate_zeros()
-    Y, Y_joints = (sparse.csr_matrix(rows_of @ inverse(M)) for rows_of in (J, J_joints))
+    M_inverse = inverse(M)
+    Y, Y_joints = (sparse.csr_matrix(rows_of @ M_inverse) for rows_of in (J, J_joints))
     free, v_plus, lively = v_free.ravel(), portion.v_plus.ravel(), islands.kinetic_norm(M, v_free)
     # The effects of joint rows are given data for the contacts, and vice versa.
     pushing = forces[portion.joint_at, numbers]
@@ -70,10 +71,10 @@ def island_findings(
     moments = max_relative(off, np.tile(size[:, None], 3))[members[0]]
     found, worst = worst_of(moments, islands.of_contacts[members[0]])
     yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
-    own = np.concatenate(
+    diagonal = np.concatenate(
         [np.asarray(one.multiply(other).sum(axis=1)).ravel() for one, other in ((J, Y), (J_joints, Y_joints))]
     )
-    impulse, of_joints = _rated(portion, laws, contacts, islands, own, answers, pushing, numbers)
+    impulse, of_joints = _rated(portion, laws, contacts, islands, diagonal, answers, pushing, numbers)
     speed = np.abs(free) + abs(Y).T @ impulse[:n] + abs(Y_joints).T @ impulse[n:]
     stepper, velocities = recording.stepper, (free, Y_joints.T @ given, v_plus, speed, lively, of_joints)
     law = stepper.friction == "cone", stepper.law if stepper.asks_backend else None

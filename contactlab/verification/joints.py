@@ -99,7 +99,7 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
         soft = row.kind in (RowKind.MIMIC, RowKind.LOOP) and stepper.cfm > 0.0
         equation[number] = row.kind in (RowKind.VELOCITY_DRIVE_RIGID, RowKind.MIMIC, RowKind.LOOP) and not soft
         lo[number], hi[number] = -row.bound, row.bound
-        drive = actions.drives[row.drive] if row.drive >= 0 else None
+        motor = actions.drives[row.drive] if row.drive >= 0 else None
         if row.kind in (RowKind.SPRING, RowKind.LOOP, RowKind.MIMIC):
             lo[number], hi[number] = -math.inf, math.inf
             off = q[:, row.place] - (row.factor * q[:, row.other_place] + row.offset)
@@ -122,10 +122,10 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
             fastest = math.inf if stepper.max_depenetration_velocity == math.inf else STOP_PUSH_RATE
             terms = normal_terms(gap, before, after, h, row.factor, restitution_threshold, erp, fastest)
             approach = np.maximum(0.0, np.maximum(-before, -after))
-            if drive is not None:
+            if motor is not None:
                 wanted = targets[:, row.drive]
-                if isinstance(drive, PositionDrive):
-                    wanted = (wanted - q[:, row.place]) / h + drive.target_velocity
+                if isinstance(motor, PositionDrive):
+                    wanted = (wanted - q[:, row.place]) / h + motor.target_velocity
                 approach = np.maximum(approach, -row.sign * wanted)
             expected[:, number] = margin + h * approach - gap
             if not yields:
@@ -133,10 +133,10 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
                 continue
             term = np.where(gap > 0.0, gap / h, row.stiffness * gap / give)
         elif row.kind == RowKind.POSITION_DRIVE:
-            assert isinstance(drive, PositionDrive)
+            assert isinstance(motor, PositionDrive)
             error[:, number] = q[:, row.place] - targets[:, row.drive]
-            gamma[:, number] = 1.0 / (h * drive.stiffness + drive.damping)
-            term = gamma[:, number] * (drive.stiffness * error[:, number] - drive.damping * drive.target_velocity)
+            gamma[:, number] = 1.0 / (h * motor.stiffness + motor.damping)
+            term = gamma[:, number] * (motor.stiffness * error[:, number] - motor.damping * motor.target_velocity)
         elif row.kind != RowKind.MIMIC:
             term = np.zeros(ns) if row.kind == RowKind.FRICTION else -targets[:, row.drive]
         k[:, number] = term[:, None]

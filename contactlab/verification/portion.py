@@ -50,7 +50,7 @@ ENTRIES = 2_000_000  # maximum number of entries in the largest arrays of a port
 Matrix = Any
 
 
-def sparse_rows(parts: list[tuple[IntArray, IntArray, FloatArray]], shape: tuple[int, int]) -> Matrix:
+def sparse_rows(parts: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> Matrix:
     """Return the sum of dense parts (m, q, n), each with the numbers of its rows (m, q) and columns (m, n)."""
     none = np.zeros(0, dtype=np.int64)
     rows = [np.broadcast_to(rows[..., None], part.shape).ravel() for rows, _, part in parts]

@@ -273,7 +273,7 @@ def _add_robot(
     if model.nb > MAX_BODIES:
         raise table.error("urdf", f"has {model.nb} links, at most {MAX_BODIES} are taken")
     prefix, whole = f"{table.text('name')}/", parse_filter(table)
-    start = {key: _start(model, table, key, floating) for key in ("q", "v")}
+    start: dict[str, Any] = {key: _start(model, table, key, floating) for key in ("q", "v")}
     of_joints: dict[str, Any] = {key: _coefficients(table, key) for key in ("damping", "friction")}
     of_joints |= {"limits": "model" if table.boolean("limits", True) else None}
     with table.wrap_errors():
@@ -352,13 +352,13 @@ def _add_loop(builder: WorldBuilder, table: Table) -> None:
     zero, ends = (0.0, 0.0, 0.0), (table.text("a"), table.text("b"))
     by_axes = table.exactly_one_of("holds", "axes") == "axes"
     axes = np.array(table.vectors("axes", 6, 6)) if by_axes else table.choice("holds", _ROWS)
-    frames = [
+    frame_a, frame_b = (
         Transform(rotation(np.array(table.vector(f"rpy_{end}", 3, zero))), table.vector(f"point_{end}", 3, zero))
         for end in "ab"
-    ]
+    )
     sliding = table.boolean("sliding", table.values.get("holds") == "slider")
     name = table.text("name", " on ".join(ends))
     erp = table.number("erp") if "erp" in table else None
     with table.wrap_errors():
-        rows = [LoopConstraint(*ends, *frames, axis, name=name, sliding=sliding) for axis in axes]
+        rows = [LoopConstraint(*ends, frame_a, frame_b, axis, name=name, sliding=sliding) for axis in axes]
         builder.add_loop(rows, erp=erp)

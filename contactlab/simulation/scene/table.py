@@ -12,12 +12,13 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from contactlab.spatial.errors import FieldError
 from problem_data.errors import FileError
 from problem_data.files import read_text
 
+T = TypeVar("T")
 #: Place of a value: names of tables and keys, and indices within arrays of tables.
 Place = tuple[str | int, ...]
 
@@ -175,7 +176,7 @@ class Table:
             raise self.error(key, f"must have 1 to {LONGEST_TEXT} characters, got {len(value)}")
         return value
 
-    def choice(self, key: str, known: Mapping[str, Any]) -> Any:
+    def choice(self, key: str, known: Mapping[str, T]) -> T:
         """Return the value in ``known`` of the name that a required key has."""
         if self.text(key) not in known:
             raise self.error(key, f"unknown {key} '{self.text(key)}'{suggestion(self.text(key), known)}")
@@ -199,7 +200,7 @@ class Table:
             raise self.error(key, f"must be positive, got {value:g}")
         return value
 
-    def numbers(self, *keys: str) -> dict[str, float]:
+    def numbers(self, *keys: str) -> dict[str, Any]:
         """Return the numbers of all keys, or of those of ``keys`` that the table has."""
         return {key: self.number(key) for key in keys or self.values if key in self.values}
 

@@ -117,7 +117,7 @@ def parse_surface(table: Table, materials: Mapping[str, Material]) -> Material:
     return table.choice("material", materials)
 
 
-def parse_filter(table: Table, whole: Mapping[str, int] = FILTER) -> dict[str, int]:
+def parse_filter(table: Table, whole: Mapping[str, Any] = FILTER) -> dict[str, Any]:
     """Return a table's filter; missing keys are taken from ``whole``, by default contact with everything."""
     return {key: table.integer(key, default, 0, ALL) for key, default in whole.items()}
 
@@ -165,14 +165,14 @@ class Part:
 
     shape: PlacedShape
     material: Material
-    filter: dict[str, int]
+    filter: dict[str, Any]
     table: Table
 
 
 def parse_part(
     table: Table,
     materials: Mapping[str, Material],
-    whole: Mapping[str, int] = FILTER,
+    whole: Mapping[str, Any] = FILTER,
     inherited: Material | None = None,
 ) -> Part:
     """Return a placed shape with its own surface, or with the ``inherited`` one of its body if it has no keys of it."""

@@ -24,7 +24,7 @@ from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation import WorldBuilder
 from contactlab.simulation.scene import load_scene
-from contactlab.simulation.scene.parsing import KEYS, SHAPES
+from contactlab.simulation.scene.values import KEYS, SHAPES
 from contactlab.spatial import Transform
 from contactlab.verification.proximity import core_of
 

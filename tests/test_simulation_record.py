@@ -13,8 +13,8 @@ from record_runs import same
 from refusals import assert_fields, assert_messages
 
 import lcp
+from contactlab.recording.stepper_io import stepper_from_json, stepper_to_json
 from contactlab.recording.storage import chunk_folder
-from contactlab.recording.world_io import stepper_from_json, stepper_to_json
 from contactlab.simulation import (
     RecordError,
     Recording,

@@ -49,14 +49,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.multibody import difference_batch
-from contactlab.recording.record import iter_slices
+from contactlab.recording.record import Record, iter_slices, surface_velocities
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
@@ -69,11 +68,7 @@ from contactlab.stepping.packing import (
     touching_materials,
 )
 from contactlab.stepping.prepared import world_arrays
-from contactlab.world.motion import belt_twist
-
-if TYPE_CHECKING:
-    from contactlab.recording.record import Record
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +189,7 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
     asleep = _asleep_dofs(recording)
     mean[asleep] = 0.0
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
-    surface = surface_velocities(recording)
+    surface = surface_velocities(recording, recording.contacts)
     table = recording.contacts
     acting = np.concatenate((table.impulse, table.moment), axis=1)
     carried = np.bincount(table.step, np.einsum("ij,ij->i", acting, surface), minlength=recording.n_steps)
@@ -336,27 +331,6 @@ def rigid_contacts(recording: Record) -> NDArray[np.bool_]:
     rigid = np.ones(known.size, dtype=np.bool_)
     rigid[known] = np.isinf(packed.stiffness[a, b])
     return rigid
-
-
-def surface_velocities(recording: Record) -> FloatArray:
-    """Return velocity and angular velocity (n, 6) of body A's surface at every contact; 0 if A is not kinematic.
-
-    Along the normal it is the velocity of the body, because a belt moves only along its body.
-    """
-    table = recording.contacts
-    out = np.zeros((len(table), 6))
-    for row, (body, _) in enumerate(recording.world.motions):
-        own = np.flatnonzero(table.body_a == body)
-        step = table.step[own]
-        twist, pose = recording.rows["motion_twist"][step, row], recording.rows["motion_pose"]
-        belt = belt_twist(pose[step, row], pose[step + 1, row], twist, recording.h[step])
-        arm, n = table.point[own] - pose[step, row, 9:], table.normal[own]
-        out[own, :3] = twist[:, 3:] + np.cross(twist[:, :3], arm)
-        # along the normal count the body's velocity, not its belt's
-        along = np.sum(n * (belt[:, 3:] + np.cross(belt[:, :3], arm)), axis=1, keepdims=True)
-        out[own, :3] -= along * n
-        out[own, 3:] = twist[:, :3]
-    return out
 
 
 def _path_means(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -139,25 +139,27 @@ def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
     second = np.where(table.half_space >= 0, table.body_b, np.maximum(table.body_a, table.body_b))
     touching = table.mode != OPEN
     pairs, number = np.unique(np.stack((first, second), axis=1)[touching], axis=0, return_inverse=True)
-    steps, sliding = table.step[touching], table.mode[touching] == SLIDE
-    found = []
-    for n, (one, other) in enumerate(pairs):
-        own = number.reshape(-1) == n
-        at, place = np.unique(steps[own], return_inverse=True)
-        slides = np.bincount(place.reshape(-1), weights=sliding[own]) > 0.0
-        a = grounds[-2 - one] if one < -1 else ("world" if one < 0 else names[one])
-        for k, step in enumerate(at):
-            new = k == 0 or at[k - 1] != step - 1
-            kinds = []
-            if new:
-                kinds.append("made")
-            elif slides[k] != slides[k - 1]:
-                kinds.append("slip" if slides[k] else "stick")
-            ends = k + 1 == at.size or at[k + 1] != step + 1
-            found += [(int(step), n, kind, a, names[other]) for kind in kinds]
-            if ends and step + 1 < recording.n_steps:
-                found.append((int(step) + 1, n, "broken", a, names[other]))
-    return tuple(ContactEvent(kind, step, float(recording.time[step]), a, b) for step, _, kind, a, b in sorted(found))
+    # One number for each pair and step; the next one is the same pair in the next step.
+    n = recording.n_steps
+    at, place = np.unique(number.reshape(-1) * n + table.step[touching], return_inverse=True)
+    slides = np.bincount(place.reshape(-1), weights=table.mode[touching] == SLIDE) > 0.0
+    pair, step = np.divmod(at, max(n, 1))
+    follows = (np.diff(at, prepend=-2) == 1) & (step > 0)
+    kinds = np.where(~follows, "made", np.where(slides, "slip", "stick"))
+    begun = np.flatnonzero(~follows | (slides != np.roll(slides, 1)))
+    gone = np.flatnonzero(~np.append(follows[1:], False)[: at.size] & (step + 1 < n))
+    found = [
+        *zip(step[begun], pair[begun], kinds[begun], strict=True),
+        *((step[k] + 1, pair[k], "broken") for k in gone),
+    ]
+
+    def named(k: int) -> tuple[str, str]:
+        one, other = pairs[k]
+        return grounds[-2 - one] if one < -1 else ("world" if one < 0 else names[one]), names[other]
+
+    return tuple(
+        ContactEvent(str(kind), int(step), float(recording.time[step]), *named(k)) for step, k, kind in sorted(found)
+    )
 
 
 def solver_statistics(recording: Record) -> SolverStatistics:

@@ -6,10 +6,10 @@ import functools
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+import lcp
 import problem_data
 from contactlab.certificate import Check
 from contactlab.formulation.solution import advice_on
@@ -17,16 +17,13 @@ from contactlab.formulation.strategy_solver import MAX_SECONDS
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
 from contactlab.recording.notices import deep_contact_text, moving_as_prescribed, pressed_by
+from contactlab.recording.recording import Recording
+from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import OutOfMemoryError
 from contactlab.stepping.prepared import world_arrays
-
-if TYPE_CHECKING:
-    import lcp
-    from contactlab.recording.recording import Recording
-    from contactlab.stepping.driver import Driver
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
+from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.world.world import World
 
 # Failures in which a diverging motion ends.
 _OF_SPEED = (layout.FAILURE_NOT_FINITE, layout.FAILURE_LARGE, layout.FAILURE_SPACE)

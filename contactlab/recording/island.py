@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.recording.record import Record
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.callbacks import Motions
 from contactlab.stepping.contact_table import IntArray
@@ -17,9 +18,6 @@ from contactlab.stepping.kernels import layout
 from contactlab.stepping.packing import touching_materials
 from contactlab.stepping.prepared import world_arrays
 from problem_data import ConstraintForces, ConstraintVelProblemData
-
-if TYPE_CHECKING:
-    from contactlab.recording.record import Record
 
 
 def solution_of(recording: Record, i: int, island: int) -> FloatArray:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from contactlab.multibody import body_poses, point_velocity_6d
-from contactlab.multibody.joints import FloatingBase
+from contactlab.multibody.model import WORLD
 from contactlab.multibody.overview import joint_axes
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.prepared import world_arrays
@@ -97,90 +99,51 @@ def _fastest(moves: StepMotions) -> StepMotions:
 
 
 def _bounds(moves: StepMotions) -> FloatArray:
-    """Return an upper bound (n,) of the ratio of each step's motion to the allowed motion, from velocities only."""
-    world, model = moves.world, moves.world.model
-    out, still = np.zeros((2, len(moves.h)))
-    speeds = np.maximum(np.abs(moves.v), np.abs(moves.v_next))
-    extents, kinematic = world.extents, {body: row for row, (body, _) in enumerate(world.motions)}
-    parents = {spec.parent for spec in model.bodies}
-    ways: dict[str, tuple[FloatArray, FloatArray]] = {}
-    shapes: dict[int, list[int]] = {}
-    for k, body in enumerate(world.surface_bodies):
-        shapes.setdefault(body, []).append(k)
-    free = [
-        number for number in shapes
-        if isinstance(model.bodies[number].joint, FloatingBase)
-        and number not in kinematic and model.names[number] not in parents
-    ]  # fmt: skip
-    others, axes = sorted(set(range(len(model.bodies))).difference(free)), _axes_of(world)
-    for number, spec in ((number, model.bodies[number]) for number in others):
-        joint, v = spec.joint, speeds[:, model.v_slice(spec.name)]
-        way, angle = ways.get(spec.parent, (still, still))
-        way = way + angle * float(np.linalg.norm(spec.placement.p))
-        turns, shifts = axes[number]
-        if isinstance(joint, FloatingBase):
-            place = model.q_slice(spec.name)
-            way = np.linalg.norm((moves.q_next - moves.q)[:, place][:, :3], axis=1)
-            way = np.maximum(way, moves.h * np.linalg.norm(v[:, :3], axis=1))
-        elif shifts:
-            reach = np.abs(moves.q[:, model.q_slice(spec.name)]).sum(axis=1)
-            way = way + moves.h * v[:, shifts].sum(axis=1) + angle * reach
-        if turns:
-            angle = angle + moves.h * np.linalg.norm(v[:, turns], axis=1)
-        if number in kinematic:
-            pose, after = moves.pose[:, kinematic[number]], moves.pose_next[:, kinematic[number]]
-            way = np.linalg.norm(after[:, 9:] - pose[:, 9:], axis=1)
-            angle = _angle(pose[:, :9], after[:, :9])
-        if spec.name in parents:
-            ways[spec.name] = way, angle
-        if number in shapes:
-            own = shapes[number]
-            far = np.max(np.linalg.norm(extents.center[own], axis=1))
-            out = np.maximum(out, (way + angle * far) / (WAY * np.min(extents.max_length[own])))
-            if np.max(angle) > TURN and extents.rotation_to_motion[own].any():
-                out = np.maximum(out, angle / TURN)
-    return np.maximum(out, _bounds_of_free(moves, speeds, free, shapes)) if free else out
+    """Return an upper bound (n,) of the ratio of each step's motion to the allowed motion, from velocities only.
 
-
-# Coordinates that rotate and that shift each body; a world never changes.
-_AXES: WeakKeyDictionary[World, list[tuple[list[int], list[int]]]] = WeakKeyDictionary()
-
-
-def _axes_of(world: World) -> list[tuple[list[int], list[int]]]:
-    """Return for each body two lists of indices in the slice of v of its joint: rotations, and translations.
-
-    The lists are cached by world.
+    The axes of a joint move by the rotation of the joints before it, at the end of a lever: the placement of the joint,
+    and how far it has slid.
     """
-    found = _AXES.get(world)
-    if found is None:
-        axes = [joint_axes(spec.joint) for spec in world.model.bodies]
-        turns, shifts = ([[k for k, axis in enumerate(own) if kind in axis] for own in axes] for kind in "RT")
-        found = _AXES[world] = list(zip(turns, shifts, strict=True))
-    return found
+    world, extents, owners = moves.world, moves.world.extents, list(moves.world.surface_bodies)
+    members, turns, shifts, slides = _chains_of(world)
+    ways = (moves.h[:, None] * np.maximum(np.abs(moves.v), np.abs(moves.v_next))).T
+    angle, placed = members @ turns @ ways, np.array([[np.linalg.norm(one.placement.p)] for one in world.model.bodies])
+    lever = placed + slides @ np.abs(moves.q.T)
+    way = members @ (shifts @ ways + lever * (angle - turns @ ways))
+    for row, (body, _) in enumerate(world.motions):
+        pose, after = moves.pose[:, row], moves.pose_next[:, row]
+        way[body], angle[body] = np.linalg.norm(after[:, 9:] - pose[:, 9:], axis=1), _angle(pose[:, :9], after[:, :9])
+    far = np.linalg.norm(extents.center, axis=1)[:, None]
+    ratio = (way[owners] + angle[owners] * far) / (WAY * extents.max_length[:, None])
+    sweeps = np.asarray(extents.rotation_to_motion.any(axis=(1, 2)))[:, None] & (angle[owners] > TURN)
+    return np.asarray(np.maximum(ratio, np.where(sweeps, angle[owners] / TURN, 0.0)).max(axis=0))
 
 
-def _bounds_of_free(
-    moves: StepMotions, speeds: FloatArray, free: list[int], shapes: dict[int, list[int]]
-) -> FloatArray:
-    """Return the maximum ratio (n,) of motion to allowed motion over the free bodies ``free``, step by step.
+# A world never changes.
+_CHAINS: WeakKeyDictionary[World, tuple[Any, ...]] = WeakKeyDictionary()
 
-    ``speeds`` (n, nv) are the largest magnitudes of v in the step. ``free`` are free bodies without children, treated
-    together because there may be thousands. ``shapes`` has the shapes of each body.
+
+def _chains_of(world: World) -> tuple[Any, ...]:
+    """Return sparse matrices with a row for each body, with entries of 1; cached by world.
+
+    Their columns are the bodies between it and the world, itself included; the coordinates v of its joint that rotate,
+    and that shift; and the coordinates q of a joint that shifts.
     """
-    model, extents = moves.world.model, moves.world.extents
-    names = [model.names[number] for number in free]
-    turns = [k for k, axis in enumerate(joint_axes(model.bodies[free[0]].joint)) if "R" in axis]
-    first_q = np.array([model.q_slice(name).start for name in names])
-    first_v = np.array([model.v_slice(name).start for name in names])
-    h = moves.h[:, None]
-    way = np.linalg.norm((moves.q_next - moves.q)[:, first_q[:, None] + np.arange(3)], axis=2)
-    way = np.maximum(way, h * np.linalg.norm(speeds[:, first_v[:, None] + np.arange(3)], axis=2))
-    angle = h * np.linalg.norm(speeds[:, first_v[:, None] + np.array(turns)], axis=2)
-    far = np.array([np.max(np.linalg.norm(extents.center[shapes[number]], axis=1)) for number in free])
-    short = np.array([np.min(extents.max_length[shapes[number]]) for number in free])
-    sweeps = np.array([extents.rotation_to_motion[shapes[number]].any() for number in free])
-    ratio = (way + angle * far) / (WAY * short)
-    return np.asarray(np.maximum(ratio, np.where(sweeps & (angle > TURN), angle / TURN, 0.0)).max(axis=1))
+    if world not in _CHAINS:
+        model = world.model
+        sizes = (model.nb, model.nv, model.nv, model.nq)
+        found: list[Any] = [sparse.lil_matrix((model.nb, size)) for size in sizes]
+        members, turns, shifts, slides = found
+        for i, spec in enumerate(model.bodies):
+            if spec.parent != WORLD:
+                members[i] = members[model.index(spec.parent)]
+            members[i, i] = 1.0
+            for k, axis in enumerate(joint_axes(spec.joint), start=model.v_slice(spec.name).start):
+                turns[i, k], shifts[i, k] = "R" in axis, "T" in axis
+                if "T" in axis:
+                    slides[i, model.q_slice(spec.name)] = 1.0
+        _CHAINS[world] = tuple(matrix.tocsr() for matrix in found)
+    return _CHAINS[world]
 
 
 def _angle(R: FloatArray, after: FloatArray) -> FloatArray:

@@ -9,35 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from contactlab.certificate import ForceChoice
 from contactlab.formulation.model_problem.options import RowKind
-from contactlab.recording.energy_notices import jams, product_gains
 from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.long_steps import DEPTH, StepMotions, long_steps
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
-from contactlab.stepping.record_schema import read_column
+from contactlab.stepping.island_view import ViewedContact
+from contactlab.stepping.packing import FREE_EULER, free_kinds, moves_accurately
+from contactlab.stepping.record_schema import Rows, read_column
+from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.world.joint_actions import JointRow
 from contactlab.world.motion import Conveyor
-
-if TYPE_CHECKING:
-    from contactlab.recording.recording import Recording
-    from contactlab.stepping.island_view import ViewedContact
-    from contactlab.stepping.record_schema import Rows
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 __all__ = ["ImplausibleWarning", "Notice", "find_notices", "warn_of"]
 
 #: Energy gained in the impacts of a step, relative to the energy before it.
 GAIN = 1e-3
-#: Rounding of joint limits [rad; relative to the size of the world's bodies], and the maximum number of joints named.
-BEYOND, NAMES = 1e-3, 4
+#: Work of a kinematic body in a step, relative to the island's kinetic energy at the speed of its surface.
+JAM = 100.0
+#: Gain of velocity products in a step, relative to the kinetic energy; minimum rotation of such a step [rad]; kinetic
+#: energy below which a step is ignored, relative to the largest of the run.
+GAINED, TURN, LEAST = 0.01, 0.05, 1e-3
+#: Rounding of joint limits [rad; relative to the size of the world's bodies].
+BEYOND = 1e-3
+#: Maximum number of joints or bodies named.
+NAMES = 6
 
 # The name of a step.
 Named: TypeAlias = Callable[[int], str]
@@ -82,17 +86,26 @@ class Notice:
 
 def find_notices(recording: Recording) -> tuple[Notice, ...]:
     """Return all notices of a record; empty for most records."""
-    begins, rows = bool(recording.time[0] == 0.0), recording.rows
-    stops = limit_violation_notices(recording.world, recording.stepper, recording.q) if begins else ()
-    # One column shows for most runs that there are no deep contacts, and no table is made.
-    deep = bool((read_column(rows, "contact_gap") < penetration_threshold(recording.world)).any())
-    deep_ones = overlap_notices(recording.world, recording.stepper, rows, begins=begins) if deep else ()
-    left = (read_column(rows, "island_choice") == ForceChoice.UNCERTIFIED).any()
-    last = uncertified_notices(recording.uncertified, recording.world, rows) if left else ()
-    energies = (*jams(recording, NAMED), *product_gains(recording, NAMED))
-    q, v, pose = recording.q, recording.v, rows["motion_pose"]
+    q, v, pose = recording.q, recording.v, recording.rows["motion_pose"]
     moves = StepMotions(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
-    return (*stops, *deep_ones, *long_step_notices(moves), *energy_gain_notices(recording), *energies, *last)
+    return (*step_notices(recording), *long_step_notices(moves), *product_gains(recording))
+
+
+def step_notices(recording: Recording, name: Named = NAMED, begun: float = 0.0) -> Iterator[Notice]:
+    """Yield the notices of a record but those of motion: about the start, contacts, energy gained, unsolved islands.
+
+    ``name`` gives the names of steps; ``begun`` is the largest depth from the start that is already reported.
+    """
+    world, rows, begins = recording.world, recording.rows, bool(recording.time[0] == 0.0)
+    if begins:
+        yield from limit_violation_notices(world, recording.stepper, recording.q, name)
+    # One column shows for most runs that there are no deep contacts, and no table is made.
+    if (read_column(rows, "contact_gap") < penetration_threshold(world)).any():
+        yield from overlap_notices(world, recording.stepper, rows, begins=begins, begun=begun, name=name)
+    yield from energy_gain_notices(recording, name)
+    yield from jams(recording, name)
+    if (read_column(rows, "island_choice") == ForceChoice.UNCERTIFIED).any():
+        yield from uncertified_notices(recording.uncertified, world, rows, name)
 
 
 def penetration_threshold(world: World) -> float:
@@ -128,7 +141,7 @@ def deep_contact_text(world: World, contacts: Iterable[ViewedContact], step: int
 
 
 def overlap_notices(
-    world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED
+    world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float, name: Named
 ) -> Iterator[Notice]:
     """Yield at most two notices of contacts too deep for rounding: "overlap" from the start, and "penetration".
 
@@ -193,9 +206,7 @@ def roundings(world: World, stops: list[JointRow]) -> FloatArray:
     return BEYOND * np.array([1.0 if row.angular else length for row in stops])
 
 
-def limit_violation_notices(
-    world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED
-) -> Iterator[Notice]:
+def limit_violation_notices(world: World, stepper: TimeStepping, q: FloatArray, name: Named) -> Iterator[Notice]:
     """Yield one notice if joints are beyond rigid limits in the first of the configurations q (n, nq) of a run."""
     stops = rigid_stops(world, stepper)
     if not stops:
@@ -253,7 +264,7 @@ def long_step_notices(moves: StepMotions) -> Iterator[Notice]:
         yield Notice("long step", *found)
 
 
-def energy_gain_notices(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
+def energy_gain_notices(recording: Recording, name: Named) -> Iterator[Notice]:
     """Yield one notice of the steps with impacts in which the energy rose, by the states and by the ledger."""
     energy = recording.kinetic + recording.potential
     if not (np.diff(energy) > GAIN * recording.kinetic[:-1]).any():
@@ -279,7 +290,7 @@ def energy_gain_notices(recording: Recording, name: Named = NAMED) -> Iterator[N
     yield Notice("energy", int(steps.size), step, float(gained[step]), text)
 
 
-def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name: Named = NAMED) -> Iterator[Notice]:
+def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name: Named) -> Iterator[Notice]:
     """Yield a notice of islands with uncertified forces; ``rows`` have the contacts of their steps."""
     if not len(table):
         return
@@ -296,3 +307,120 @@ def uncertified_notices(table: UncertifiedTable, world: World, rows: Rows, name:
     movers = moving_as_prescribed(world, np.concatenate([rows[f"contact_body_{side}"][own] for side in "ab"]).tolist())
     text += f". {pressed_by(movers)}" if movers else ""
     yield Notice("uncertified", steps, step, worst, text)
+
+
+def join_names(names: list[str]) -> str:
+    """Return the first NAMES names as text, followed by the number of other names."""
+    shown = ", ".join(map(repr, names[:NAMES]))
+    return shown + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
+
+
+def jams(recording: Recording, name: Named) -> Iterator[Notice]:
+    """Yield one notice if moving kinematic bodies give islands far more energy than their speed explains.
+
+    It names the step with the largest energy, and counts all such steps. The limit is `JAM` times the kinetic energy of
+    the island's bodies if each had the speed sqrt(s^2 + (g h)^2), s the surface's speed. g h is the speed gained by
+    weight in a step, so that a lift with its load is below the limit. Compliant contacts are left out, because they
+    store the energy; so are conveyors.
+    """
+    from contactlab.recording.energy_ledger import rigid_contacts
+    from contactlab.recording.record import surface_velocities
+
+    world = recording.world
+    moving = [body for body, motion in world.motions if not isinstance(motion, Conveyor)]
+    if not moving:
+        return
+    table = recording.contacts
+    pushed = np.isin(table.body_a, moving) & (table.impulse_normal > 0.0)
+    if not pushed.any():
+        return
+    rows = np.flatnonzero(pushed & rigid_contacts(recording))
+    surface = surface_velocities(recording, table)[rows, :3]
+    work = np.einsum("ij,ij->i", table.impulse[rows], surface)
+    if not (work > 0.0).any():
+        return
+    _, islands = np.unique(np.stack((table.step, table.island), axis=1), axis=0, return_inverse=True)
+    islands = islands.reshape(-1)
+    given, speed, mass = np.zeros((3, int(islands.max()) + 1))
+    np.add.at(given, islands[rows], work)
+    np.maximum.at(speed, islands[rows], np.linalg.norm(surface, axis=1))
+    # The mass of each island, and the step of each.
+    sides, trees = np.tile(islands, 2), np.append(world.body_trees, -1)[np.concatenate((table.body_a, table.body_b))]
+    members = np.unique(np.stack((sides, trees), axis=1)[trees >= 0], axis=0)
+    np.add.at(mass, members[:, 0], _tree_masses(world)[members[:, 1]])
+    step = np.zeros(given.size, dtype=np.int64)
+    step[islands] = table.step
+    fall = float(np.linalg.norm(world.model.gravity)) * recording.h[step]
+    excess = np.divide(given, 0.5 * JAM * mass * (speed**2 + fall**2), out=np.zeros(given.size), where=given > 0.0)
+    if not (excess > 1.0).any():
+        return
+    island = int(np.argmax(np.where(excess > 1.0, given, 0.0)))
+    whole, at, worst = np.flatnonzero(islands == island), int(step[island]), float(given[island])
+    pushing = whole[np.isin(table.body_a[whole], moving)]
+    pushers = tuple(world.model.names[body] for body in np.unique(table.body_a[pushing]))
+    bodies = [world.model.names[body] for body in np.unique(table.body_b[pushing])]
+    steps = np.unique(step[excess > 1.0]).size
+    text = (
+        f"{join_names(list(pushers))} jams {join_names(bodies)}, in an island of {whole.size} contacts: in {name(at)} "
+        f"it gives {worst:.3g} J, {JAM * excess[island]:.3g} times the kinetic energy that the island would have at "
+        f"its speed of {speed[island]:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
+    )
+    yield Notice("jam", steps, at, worst, text)
+
+
+def least_jam(world: World, h: float) -> float:
+    """Return the minimum work [J] of a jam in a step of h: for the lightest tree, at the speed gained by weight."""
+    mass = _tree_masses(world)
+    return (
+        0.5
+        * JAM
+        * float(np.min(mass[mass > 0.0], initial=np.inf))
+        * float(h**2 * world.model.gravity @ world.model.gravity)
+    )
+
+
+def _tree_masses(world: World) -> FloatArray:
+    """Return the mass (nt,) [kg] of the bodies of each tree."""
+    out = np.zeros(world.tree_starts.size - 1)
+    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
+        if tree >= 0 and spec.inertia is not None:
+            out[tree] += spec.inertia.mass
+    return out
+
+
+def product_gains(recording: Recording) -> Iterator[Notice]:
+    """Yield one notice of the steps in which the integration rule adds energy to trees of several links.
+
+    The rule evaluates velocity products and inertia at the start of the step. Free trees moved by the Runge-Kutta
+    method are excluded. The energy is the ledger's, without the part of the weights: half the change of their work.
+    """
+    from contactlab.recording.energy_ledger import held_trees
+
+    world, h = recording.world, recording.h
+    trees = np.flatnonzero(free_kinds(world) != FREE_EULER)
+    if not trees.size or not h.size:
+        return
+    starts, speeds = world.tree_starts, np.maximum(np.abs(recording.v[:-1]), np.abs(recording.v[1:]))
+    turned = h[:, None] * np.maximum.reduceat(speeds, starts[:-1], axis=1)[:, trees]
+    if moves_accurately(recording.stepper) and (turned > TURN).any():
+        turned[held_trees(recording)[:, trees] == 0] = 0.0
+    suspect = turned.max(axis=1) > TURN
+    if not suspect.any():
+        return
+    lifted = np.diff(recording.potential)
+    gained = recording.ledger.integration_error - 0.5 * np.diff(lifted, prepend=lifted[0])
+    bad = suspect & (gained > GAINED * recording.kinetic[:-1]) & (gained > LEAST * float(np.max(recording.kinetic)))
+    if not bad.any():
+        return
+    step = int(np.argmax(np.where(bad, gained, 0.0)))
+    k = int(np.argmax(turned[step]))
+    bodies = [world.model.names[body] for body in np.flatnonzero(world.body_trees == trees[k])]
+    text = (
+        f"the integration rule adds {gained[step]:.3g} J to the tree of {join_names(bodies)}, which has "
+        f"{recording.kinetic[step]:.3g} J with all others, in step {step} ({np.count_nonzero(bad)} such steps): it "
+        f"uses velocity products and inertia of the step's start, and a coordinate changes by {turned[step, k]:.2g} in "
+        f"it; h = {0.2 * h[step]:.1g} s would do"
+    )
+    if not moves_accurately(recording.stepper):
+        text += ", or integrator='rk4' if no row acts on it"
+    yield Notice("integration", int(np.count_nonzero(bad)), step, float(gained[step]), text)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,12 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.record_schema import FIELDS, Rows
+from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import SimulationConfigError
+from contactlab.world.motion import belt_twist
 from contactlab.world.state import StepperState
+from contactlab.world.world import World
 from problem_data.errors import FileError
-
-if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
 
 
 class RecordError(FileError):
@@ -197,12 +196,12 @@ class Record:
     @property
     def pivots(self) -> IntArray:
         """Solver iterations per step, summed over islands (n_steps,)."""
-        return self._sum_per_step("island_pivots")
+        return np.bincount(self.rows["island_step"], self.rows["island_pivots"], self.n_steps).astype(np.int64)
 
     @property
     def warm_start_solves(self) -> IntArray:
         """Islands per step solved from the warm start without a pivot (n_steps,)."""
-        return self._sum_per_step("island_warm")
+        return np.bincount(self.rows["island_step"], self.rows["island_warm"], self.n_steps).astype(np.int64)
 
     def count_by_choice(self, choice: ForceChoice) -> IntArray:
         """Return the number of islands per step with this choice of forces (n_steps,)."""
@@ -245,11 +244,24 @@ class Record:
         first, last = np.searchsorted(self.rows[name], (i, i + 1))
         return slice(int(first), int(last))
 
-    def _sum_per_step(self, name: str) -> IntArray:
-        """Return the sums (n_steps,) of an integer column of the island table, over the islands of each step."""
-        counts = np.zeros(self.n_steps, dtype=np.int64)
-        np.add.at(counts, self.rows["island_step"], self.rows[name])
-        return counts
+
+def surface_velocities(recording: Record, contacts: Any) -> FloatArray:
+    """Return velocity and angular velocity (n, 6) of body A's surface at contacts; 0 if A is not kinematic.
+
+    ``contacts`` has the columns body_a, step, point and normal of a `ContactTable`.
+
+    Along the normal it is the velocity of the body, because a belt moves only along its body.
+    """
+    out = np.zeros((contacts.step.size, 6))
+    for row, (body, _) in enumerate(recording.world.motions):
+        own = np.flatnonzero(contacts.body_a == body)
+        step = contacts.step[own]
+        twist, pose = recording.rows["motion_twist"][step, row], recording.rows["motion_pose"]
+        belt = belt_twist(pose[step, row], pose[step + 1, row], twist, recording.h[step])
+        arm, n = contacts.point[own] - pose[step, row, 9:], contacts.normal[own]
+        out[own] = np.hstack((twist[:, 3:] + np.cross(twist[:, :3], arm), twist[:, :3]))
+        out[own, :3] -= np.sum(n * (belt[:, 3:] + np.cross(belt[:, :3], arm)), axis=1, keepdims=True) * n
+    return out
 
 
 # Maximum number of steps in a portion, and its approximate number of contacts.

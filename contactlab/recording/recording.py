@@ -23,7 +23,6 @@ from contactlab.stepping.record_schema import (
     RunRows,
     join_rows,
     row_lengths,
-    rows_of_chunks,
     start_rows,
 )
 from contactlab.world.sensors import Sensor, StepView
@@ -227,8 +226,6 @@ class Recording(Record):
 
     def _repr_html_(self) -> str:
         """Return the HTML for notebooks."""
-        from contactlab.recording.recording import html_of
-
         solved = self.certificates
         relaxed = self.stepper.law != "coulomb"
         measured = [solved.scaled] if relaxed else [solved.scaled, solved.mechanical]
@@ -243,40 +240,6 @@ class Recording(Record):
         if relaxed:
             rows.append(("Coulomb's law", f"off by {self.coulomb_misfit.max(initial=0.0):.1e} of its scale at most"))
         return html_of(repr(self), self.world, self.time, self.kinetic + self.potential, rows)
-
-
-# Number of single steps joined to a piece, because twenty small arrays per step take more memory than their contents.
-PIECE = 256
-
-
-class StepCollector:
-    """The rows of steps from one state, ``start``, in order."""
-
-    def __init__(self, world: World, stepper: TimeStepping, start: StepperState) -> None:
-        self._world, self._stepper, self._start = world, stepper, start
-        self._pieces: list[Rows] = []
-        # Copies of chunks, not yet joined.
-        self._steps: list[Rows] = []
-        self._recording: Recording | None = None
-
-    def add(self, rows: Rows) -> None:
-        """Append the rows of a chunk (`copy_of_chunk`) of one step; the record made before is discarded."""
-        self._recording = None
-        self._steps.append(rows)
-        if len(self._steps) >= PIECE:
-            self._join()
-
-    def _join(self) -> None:
-        if self._steps:
-            self._pieces.append(rows_of_chunks(self._steps))
-            self._steps = []
-
-    def recording(self) -> Recording:
-        """Return the record of all steps so far."""
-        if self._recording is None:
-            self._join()
-            self._recording = Recording.of_run(self._world, self._stepper, self._start, self._pieces)
-        return self._recording
 
 
 WIDTH, HEIGHT = 360, 70  # pixels

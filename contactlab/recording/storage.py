@@ -18,13 +18,14 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.record import Record, RecordError, RecordWriteError
-from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
+from contactlab.recording.stepper_io import stepper_from_json, stepper_to_json
+from contactlab.recording.world_io import world_from_json, world_to_json
 from contactlab.stepping.record_schema import (
     FIELDS,
     LATER,
@@ -36,13 +37,9 @@ from contactlab.stepping.record_schema import (
     field_tail,
     row_lengths,
 )
-from contactlab.stepping.time_stepping import FORMER_OPTIONS
+from contactlab.stepping.time_stepping import FORMER_OPTIONS, TimeStepping
+from contactlab.world.world import World
 from problem_data.files import ARRAY_BYTES, NpzFile, Source, read_text, size_text, write_npz
-
-if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
-
 
 FORMAT = "contactlab.Recording"
 META = "meta"
@@ -66,22 +63,21 @@ class RecordParts(NamedTuple):
 class LazyRows(Mapping[str, NDArray[Any]]):
     """Arrays by name, each made on first access."""
 
-    def __init__(self, makers: Mapping[str, Callable[[], NDArray[Any]]]) -> None:
-        self._makers = makers
-        self._made: dict[str, NDArray[Any]] = {}
+    def __init__(self, names: Iterable[str], make: Callable[[str], NDArray[Any]]) -> None:
+        self._names, self._make = tuple(names), functools.cache(make)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._made:
-            array = self._makers[name]()
-            array.flags.writeable = False
-            self._made[name] = array
-        return self._made[name]
+        if name not in self._names:
+            raise KeyError(name)
+        array = self._make(name)
+        array.flags.writeable = False
+        return array
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self._names)
 
 
 def chunk_folder(path: Path) -> Path:
@@ -101,6 +97,11 @@ def chunk_files(folder: Path) -> list[Path]:
 def record_file(path: Path) -> NpzFile:
     """Open one file of a record; arrays of older schemas get their present names."""
     return NpzFile(path, RecordError, RENAMED)
+
+
+def record_files(path: Path) -> list[NpzFile]:
+    """Open the files of a record: its chunks in order, or the packed file."""
+    return [record_file(file) for file in (chunk_files(path) if path.is_dir() else [path])]
 
 
 def is_record(folder: Path) -> bool:
@@ -152,45 +153,30 @@ def read_recording(path: Path) -> RecordParts:
     Small records are read at once; arrays of large ones are read when needed. Arrays are read-only. Raise `RecordError`
     if there is no record, or it is damaged.
     """
-    if path.is_dir():
-        return _open_folder(path)
-    folder = chunk_folder(path)
-    if is_record(folder):
-        return _open_folder(folder)
-    if not path.is_file():
-        raise RecordError(path, "", "there is no such record")
-    file = record_file(path)
+    if not path.is_dir():
+        path = chunk_folder(path) if is_record(chunk_folder(path)) else path
+        if not path.exists():
+            raise RecordError(path, "", "there is no such record")
     meta = read_meta(path)
-    world, stepper = _world_and_stepper(path, meta)
-    check_files([file], row_lengths(world, stepper), path)
-    held = [name for name in TIMINGS if name in file.members]
-    stored = [name for name in FIELDS if name in file.members]
-    if _size([file]) <= LOAD_BYTES:
-        arrays = {name: file.read(name) for name in (*stored, *held)}
-    else:
-        arrays = file.memory_map([*stored, *held])
-    arrays |= {name: _join([file], name, row_lengths(world, stepper)) for name in FIELDS if name not in stored}
-    for array in arrays.values():
-        array.flags.writeable = False
-    rows, timings = ({name: arrays[name] for name in names if name in arrays} for names in (FIELDS, TIMINGS))
-    return RecordParts(world, stepper, rows, meta["environment"], meta["solver"], timings)
+    try:
+        world, stepper = world_from_json(meta["world"]), stepper_from_json(meta["stepper"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(path, META, f"describes no world and stepper ({type(error).__name__}: {error})") from error
+    files, lengths = record_files(path), row_lengths(world, stepper)
+    check_files(files, lengths, path)
+    small = sum(member.nbytes for file in files for member in file.members.values()) <= LOAD_BYTES
+    # Mapped now, because another file may replace this one.
+    stored = [name for name in (FIELDS | TIMINGS) if name in files[0].members]
+    mapped = files[0].memory_map(stored) if path.is_file() and not small else {}
 
+    def make(name: str) -> NDArray[Any]:
+        return mapped[name] if name in mapped else _join(files, name, lengths)
 
-def _open_folder(folder: Path) -> RecordParts:
-    """Return the values of a record from its folder of chunks, read at once if they have at most LOAD_BYTES."""
-    meta = read_meta(folder)
-    world, stepper = _world_and_stepper(folder / META_FILE, meta)
-    files, lengths = [record_file(file) for file in chunk_files(folder)], row_lengths(world, stepper)
-    check_files(files, lengths, folder)
-    rows, timings = (_joined(files, fields, lengths) for fields in (FIELDS, TIMINGS))
-    if _size(files) <= LOAD_BYTES:
-        # Read now, because the files may be packed when the run continues.
-        rows, timings = dict(rows.items()), dict(timings.items())
-    return RecordParts(world, stepper, rows, meta["environment"], meta["solver"], timings)
-
-
-def _joined(files: Sequence[NpzFile], fields: Iterable[str], lengths: Mapping[str, int]) -> Rows:
-    return LazyRows({name: functools.partial(_join, files, name, lengths) for name in fields})
+    rows: tuple[Rows, Rows] = LazyRows(FIELDS, make), LazyRows(TIMINGS, make)
+    if small:
+        # Read now, because chunks may be packed when the run continues.
+        rows = dict(rows[0]), dict(rows[1])
+    return RecordParts(world, stepper, rows[0], meta["environment"], meta["solver"], rows[1])
 
 
 def _join(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> NDArray[Any]:
@@ -213,17 +199,6 @@ def _parts(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> I
         elif name in LATER:
             field = FIELDS[name]
             yield np.zeros((_row_count(file, name), *field_tail(field, lengths)), dtype=field.dtype)
-
-
-def _size(files: Sequence[NpzFile]) -> int:
-    return sum(member.nbytes for file in files for member in file.members.values())
-
-
-def _world_and_stepper(path: Path, meta: dict[str, Any]) -> tuple[World, TimeStepping]:
-    try:
-        return world_from_json(meta["world"]), stepper_from_json(meta["stepper"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RecordError(path, META, f"describes no world and stepper ({type(error).__name__}: {error})") from error
 
 
 def meta_text(world: World, stepper: TimeStepping, stamp: dict[str, str], solver: str) -> str:
@@ -281,20 +256,23 @@ def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path
     steps = totals.get("states", 0) - 1
     if steps < 0:
         raise RecordError(path, "time", "holds no state")
-    if totals["steps"] != steps:
-        raise RecordError(path, "h", f"has {totals['steps']} rows, not {steps}")
-    if totals["origins"] != 1:
-        raise RecordError(path, "start_h", f"has {totals['origins']} rows, not 1")
-    if totals["taus"] not in (0, steps):
-        raise RecordError(path, "tau", f"has {totals['taus']} rows, not {steps} or none")
-    for name in ("contact_step", "joint_step", "island_step"):
-        _check_order(files, name, steps)
-    for name in ("time", "q", "v", "motion_pose", "motion_twist"):
-        _check_numbers(files, name, "finite")
-    _check_numbers(files, "h", "a positive number")
-    start_h = next(part[0] for file in files for part in file.iter_chunks("start_h") if part.size)
-    if not (np.isfinite(start_h) and start_h >= 0.0):
-        raise RecordError(path, "start_h", f"is {start_h}, not a number of 0 or more")
+    for name, axis, allowed in (("h", "steps", (steps,)), ("start_h", "origins", (1,)), ("tau", "taus", (0, steps))):
+        if totals[axis] not in allowed:
+            raise RecordError(path, name, f"has {totals[axis]} rows, not {' or '.join(map(str, allowed))}")
+
+    def ascends(part: NDArray[Any], last: Any) -> Any:
+        return (np.diff(part, prepend=last) >= 0) & (part < steps)
+
+    conditions: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+        **dict.fromkeys(("contact_step", "joint_step", "island_step"), (ascends, f"ascending within 0 .. {steps - 1}")),
+        **dict.fromkeys(
+            ("time", "q", "v", "motion_pose", "motion_twist"), (lambda part, _: np.isfinite(part), "finite")
+        ),
+        "h": (lambda part, _: np.isfinite(part) & (part > 0.0), "a positive number"),
+        "start_h": (lambda part, _: np.isfinite(part) & (part >= 0.0), "a number of 0 or more"),
+    }
+    for name, (good, detail) in conditions.items():
+        _check_entries(files, name, good, detail)
 
 
 def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
@@ -308,14 +286,11 @@ def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
             if name in TIMINGS or name in LATER:
                 continue
             raise RecordError(file.path, name, "is missing")
-        member = file.members[name]
-        if member.dtype != np.dtype(field.dtype):
-            raise RecordError(file.path, name, f"has type {member.dtype}, not {np.dtype(field.dtype)}")
-        tail = field_tail(field, lengths)
-        if len(member.shape) != 1 + len(tail) or member.shape[1:] != tail:
-            wanted = ", ".join(["n", *map(str, tail)])
-            raise RecordError(file.path, name, f"has shape {member.shape}, not ({wanted})")
-        rows = member.shape[0]
+        member, tail = file.members[name], field_tail(field, lengths)
+        rows = member.shape[0] if member.shape else 0
+        if (member.dtype, member.shape) != (np.dtype(field.dtype), (rows, *tail)):
+            wanted = f"{np.dtype(field.dtype)} of shape ({', '.join(['n', *map(str, tail)])})"
+            raise RecordError(file.path, name, f"is {member.dtype} of shape {member.shape}, not {wanted}")
         # A piece has a step for each of its states except the start.
         if name == "h" and not counts["states"] - 1 <= rows <= counts["states"]:
             raise RecordError(file.path, name, f"has {rows} rows for {counts['states']} states")
@@ -324,28 +299,18 @@ def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
     return counts
 
 
-def _check_order(files: Sequence[NpzFile], name: str, steps: int) -> None:
-    """Raise `RecordError` unless a column of step numbers ascends over all files, within 0 .. ``steps`` - 1."""
-    last = 0
-    for file in files:
-        for column in file.iter_chunks(name):
-            if not column.size:
-                continue
-            if column[0] < last or column[-1] >= steps or np.any(np.diff(column) < 0):
-                raise RecordError(file.path, name, f"does not ascend within 0 .. {steps - 1}")
-            last = int(column[-1])
+def _check_entries(files: Sequence[NpzFile], name: str, good: Callable[[Any, Any], Any], detail: str) -> None:
+    """Raise `RecordError`, with ``detail``, for the first entry of an array over all files that is not ``good``.
 
-
-def _check_numbers(files: Sequence[NpzFile], name: str, detail: str) -> None:
-    """Raise `RecordError`, with ``detail``, for the first entry that is not finite, or for h not positive."""
+    ``good(part, last)`` returns a mask of a part of the array; ``last`` is the last entry before it.
+    """
+    last: Any = 0
     for file in files:
         first = 0
         for part in file.iter_chunks(name):
-            good: NDArray[Any] = np.isfinite(part)
-            if name == "h":
-                good = good & (part > 0.0)
-            if not good.all():
-                at = np.argwhere(~good)[0]
+            mask = good(part, last)
+            if not mask.all():
+                at = np.argwhere(~mask)[0]
                 where = [first + int(at[0]), *map(int, at[1:])]
                 raise RecordError(file.path, name, f"entry {where} is {part[tuple(at)]}, not {detail}")
-            first += part.shape[0]
+            first, last = first + part.shape[0], part[-1] if part.size else last

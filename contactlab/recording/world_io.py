@@ -1,27 +1,22 @@
-"""Worlds and steppers as JSON values. Floats are written with all digits, so that a world is read back exactly."""
+"""Worlds as JSON values. Floats are written with all digits, so that a world is read back exactly."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 
-import lcp
 from contactlab.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
 from contactlab.contact import BodyShape, HalfSpace, Material, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import VERIFIED, FrictionAnswer, FrictionBackend, law_of, qp_code_objection
 from contactlab.formulation.model_problem.options import Drive, JointLimit
-from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
 from contactlab.multibody import JointLimits, ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.stepping.world_numbers import Sleep
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, JointActions, JointPolynomial, Loop, MimicJoint, PointSpring
@@ -29,18 +24,20 @@ from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, Pre
 from contactlab.world.shape_builder import Visual, VisualMesh
 from contactlab.world.surface import ALL, Collider
 from contactlab.world.world import World
-from lcp.contacts.strategies import strategies_of
 
 Json = dict[str, Any]
 _fields: Any = dataclasses.fields  # of a class known only at run time
 
-_JOINTS: dict[str, Any] = {kind.__name__: kind for kind in joints.ALL_JOINTS}
-_MOTIONS: dict[str, Any] = {kind.__name__: kind for kind in (ConstantVelocity, Conveyor, Oscillation)}
-_DRIVES: dict[str, Any] = {kind.__name__: kind for kind in get_args(Drive)}
-_LOOPS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (LoopConstraint, DistanceConstraint, ContactConstraint, JointPolynomial, PointSpring)
-}
+
+def by_name(*kinds: Any) -> dict[str, Any]:
+    """Return classes by their names."""
+    return {kind.__name__: kind for kind in kinds}
+
+
+_JOINTS = by_name(*joints.ALL_JOINTS)
+_MOTIONS = by_name(ConstantVelocity, Conveyor, Oscillation)
+_DRIVES = by_name(*get_args(Drive))
+_LOOPS = by_name(LoopConstraint, DistanceConstraint, ContactConstraint, JointPolynomial, PointSpring)
 # Fields of `JointActions` that are plain values: their names in records, and their classes.
 _PLAIN: dict[str, tuple[str, Any]] = {
     "limits": ("limits", JointLimit),
@@ -50,20 +47,24 @@ _PLAIN: dict[str, tuple[str, Any]] = {
 }
 
 
-def joint_to_json(joint: joints.Joint) -> Json:
-    """Return a joint of the library as JSON values."""
-    known = _JOINTS.get(type(joint).__name__)
-    if known is None or not isinstance(joint, known):
-        detail = f"{type(joint).__name__} is none of the library's own, a record cannot keep it"
-        raise SimulationConfigError("joint", detail)
-    return {"type": known.__name__, **_to_json(joint, known)}
+def _named(field: str, value: Any, kinds: Mapping[str, Any]) -> Json:
+    """Return the class name and the fields of a value; raise unless its class is one of ``kinds``."""
+    name = type(value).__name__
+    if kinds.get(name) is not type(value):
+        raise SimulationConfigError(field, f"{name} is none of the library's own, a record cannot keep it")
+    return {"type": name, **_to_json(value)}
+
+
+def _made(field: str, data: Json, kinds: Mapping[str, Any]) -> Any:
+    """Return the value that `_named` described; raise for an unknown name."""
+    if data["type"] not in kinds:
+        raise SimulationConfigError(field, f"unknown type {data['type']!r}")
+    return _from_json(kinds[data["type"]], data)
 
 
 def joint_from_json(data: Json) -> joints.Joint:
     """Return the joint; its values are checked again."""
-    if data["type"] not in _JOINTS:
-        raise SimulationConfigError("joint", f"unknown type {data['type']!r}")
-    joint: joints.Joint = _from_json(_JOINTS[data["type"]], data)
+    joint: joints.Joint = _made("joint", data, _JOINTS)
     for field in _fields(joint):
         if field.type == "FloatArray":
             # Another normalisation could change the last bit of a direction.
@@ -73,11 +74,10 @@ def joint_from_json(data: Json) -> joints.Joint:
 
 def limits_to_json(limits: JointLimits) -> Json:
     """Return a list of each field, with None for infinite entries; fields without finite entries are omitted."""
-    values = {field.name: np.asarray(getattr(limits, field.name)) for field in dataclasses.fields(limits)}
     return {
-        name: [float(one) if np.isfinite(one) else None for one in value]
-        for name, value in values.items()
-        if np.isfinite(value).any()
+        field.name: [float(one) if np.isfinite(one) else None for one in getattr(limits, field.name)]
+        for field in dataclasses.fields(limits)
+        if np.isfinite(getattr(limits, field.name)).any()
     }
 
 
@@ -92,8 +92,11 @@ def limits_from_json(data: Json) -> JointLimits:
 def actions_to_json(actions: JointActions) -> Json:
     """Return joint actions as JSON values; custom constraints raise an error."""
     values: Json = {name: [_to_json(one) for one in getattr(actions, field)] for field, (name, _) in _PLAIN.items()}
-    values["drives"] = [{"type": type(one).__name__, **_to_json(one)} for one in actions.drives]
-    values["loops"] = [_loop_to_json(loop) for loop in actions.loops]
+    values["drives"] = [_named("drive", one, _DRIVES) for one in actions.drives]
+    values["loops"] = [_named("loop", loop.constraint, _LOOPS) | {"erp": loop.erp} for loop in actions.loops]
+    for entry in values["loops"]:
+        # Loops of worlds do not have this field.
+        entry.pop("baumgarte", None)
     return {field: entries for field, entries in values.items() if entries}
 
 
@@ -102,20 +105,9 @@ def actions_from_json(data: Json) -> JointActions:
     plain = {
         field: tuple(_from_json(kind, entry) for entry in data.get(name, ())) for field, (name, kind) in _PLAIN.items()
     }
-    drives = tuple(_from_json(_DRIVES[entry["type"]], entry) for entry in data.get("drives", ()))
-    loops = tuple(Loop(_from_json(_LOOPS[entry["type"]], entry), entry["erp"]) for entry in data.get("loops", ()))
+    drives = tuple(_made("drive", entry, _DRIVES) for entry in data.get("drives", ()))
+    loops = tuple(Loop(_made("loop", entry, _LOOPS), entry["erp"]) for entry in data.get("loops", ()))
     return JointActions(**plain, drives=drives, loops=loops)
-
-
-def _loop_to_json(loop: Loop) -> Json:
-    """Return a loop with its type, fields and erp as JSON values; raise for constraints of a user's class."""
-    name = type(loop.constraint).__name__
-    if not isinstance(loop.constraint, tuple(_LOOPS.values())):
-        raise SimulationConfigError("loop", f"{name} is none of the library's own, a record cannot keep it")
-    values = _to_json(loop.constraint)
-    # Loops of worlds do not have this field.
-    values.pop("baumgarte", None)
-    return {"type": name, **values, "erp": loop.erp}
 
 
 class RecordedMotion:
@@ -124,36 +116,31 @@ class RecordedMotion:
     def __init__(self, start: Transform) -> None:
         self.start = start
 
-    def pose(self, t: float) -> Transform:
+    def pose(self, t: float) -> NoReturn:
         """Raise an error: the record does not contain the function."""
         raise SimulationConfigError("motion", f"is a function that the record does not hold (asked at time {t:.9g})")
 
-    def twist(self, t: float) -> FloatArray:
-        """Raise an error, as `pose`."""
-        raise SimulationConfigError("motion", f"is a function that the record does not hold (asked at time {t:.9g})")
+    twist = pose
 
 
-def motion_to_json(motion: PrescribedMotion, start: Transform) -> Json:
+def _motion_to_json(motion: PrescribedMotion, start: Transform) -> Json:
     """Return a motion of the library as JSON values; for any other motion only its start."""
-    name = type(motion).__name__
-    if _MOTIONS.get(name) is not type(motion):
+    if type(motion) not in _MOTIONS.values():
         return {"type": "Motion", "start": _value_to_json(start)}
-    return {"type": name, **_to_json(motion)}
+    return _named("motion", motion, _MOTIONS)
 
 
 def motion_from_json(data: Json) -> PrescribedMotion:
     """Return the motion of a kinematic body; a motion of a user's class becomes a `RecordedMotion`."""
     if data["type"] == "Motion":
         return RecordedMotion(Transform(*data["start"]))
-    if data["type"] not in _MOTIONS:
-        raise SimulationConfigError("motion", f"unknown type {data['type']!r}")
-    motion: PrescribedMotion = _from_json(_MOTIONS[data["type"]], data)
+    motion: PrescribedMotion = _made("motion", data, _MOTIONS)
     return motion
 
 
-def _to_json(value: Any, kind: Any = None) -> Json:
-    """Return the fields of a value; of the class ``kind`` only, if it is given."""
-    return {field.name: _value_to_json(getattr(value, field.name)) for field in _fields(kind or value)}
+def _to_json(value: Any) -> Json:
+    """Return the fields of a value."""
+    return {field.name: _value_to_json(getattr(value, field.name)) for field in _fields(value)}
 
 
 def _from_json(kind: Any, data: Json) -> Any:
@@ -170,7 +157,7 @@ def _value_to_json(value: Any) -> Any:
     if isinstance(value, Transform):
         return [value.R.tolist(), value.p.tolist()]
     if isinstance(value, tuple):
-        return [joint_to_json(one) for one in value]
+        return [_named("joint", one, _JOINTS) for one in value]
     # JSON has no infinity.
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
@@ -226,7 +213,7 @@ def world_from_json(data: Json) -> World:
             entry["name"],
             parent=entry.get("parent", WORLD),
             joint=joint_from_json(entry.get("joint", {"type": "FloatingBase"})),
-            placement=Transform(*entry["placement"]) if "placement" in entry else None,
+            placement=_placement(entry),
             inertia=None if entry["mass"] is None else _inertia(entry),
             armature=entry.get("armature", 0.0),
             joint_name=entry.get("joint_name"),
@@ -237,13 +224,11 @@ def world_from_json(data: Json) -> World:
     builder.add_model(bodies.build(), q, v, limits=None)
     for entry in data["bodies"]:
         for one in entry["shapes"]:
-            placement = Transform(*one["placement"]) if "placement" in one else None
-            shape = _shape_from_json(one["shape"])
-            material, shown = _material_from_json(one["material"]), one.get("shown", True)
-            builder.add_shape(entry["name"], shape, material, placement=placement, shown=shown, **_filter(one))
+            shape, material = _shape_from_json(one["shape"]), _material_from_json(one["material"])
+            shown = one.get("shown", True)
+            builder.add_shape(entry["name"], shape, material, placement=_placement(one), shown=shown, **_filter(one))
         for one in entry.get("visuals", ()):
-            placement = Transform(*one["placement"]) if "placement" in one else None
-            builder.add_visual(entry["name"], _visual_from_json(one), placement=placement, rgba=one.get("rgba"))
+            builder.add_visual(entry["name"], _visual_from_json(one), placement=_placement(one), rgba=one.get("rgba"))
     for pair in data["ignored"]:
         builder.exclude_collision(*(data["bodies"][i]["name"] for i in pair))
     builder.add_actions(actions_from_json(data.get("joints", {})))
@@ -254,46 +239,39 @@ def world_from_json(data: Json) -> World:
 
 def _body_to_json(world: World, i: int) -> Json:
     """Return one body with its surface and its part of the initial state."""
-    body = world.model.bodies[i]
-    surfaces = [s for s, owner in zip(world.surfaces, world.surface_bodies, strict=True) if owner == i]
+    body, motion = world.model.bodies[i], dict(world.motions).get(i)
     inertia, place = body.inertia, body.placement
-    motion = dict(world.motions).get(i)
-    entry: Json = {
+    visuals = zip(world.visuals, world.visual_bodies, strict=True)
+    surfaces = zip(world.surfaces, world.surface_bodies, strict=True)
+    # Entries that are left out if they have the default value.
+    optional: Json = {
+        "inertia_as_written": inertia is not None and inertia.physical_fault is not None,
+        "parent": body.parent if body.parent != WORLD else None,
+        "joint": None if isinstance(body.joint, joints.FloatingBase) else _named("joint", body.joint, _JOINTS),
+        "armature": body.armature.tolist() if body.armature.any() else None,
+        "joint_name": body.joint_name if body.joint_name != body.name else None,
+        "limits": limits_to_json(body.limits),
+        "motion": None if motion is None else _motion_to_json(motion, place),
+        "visuals": [_visual_to_json(visual) for visual, owner in visuals if owner == i],
+    }
+    return {
         "name": body.name,
         "mass": None if inertia is None else inertia.mass,
         "com": None if inertia is None else inertia.com.tolist(),
         "inertia": None if inertia is None else inertia.inertia.tolist(),
-        "shapes": [_surface_to_json(surface) for surface in surfaces],
+        "shapes": [_surface_to_json(surface) for surface, owner in surfaces if owner == i],
         "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
         "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
+        **{name: value for name, value in optional.items() if value},
+        **_placement_to_json(place),
     }
-    if inertia is not None and inertia.physical_fault is not None:
-        entry["inertia_as_written"] = True
-    if body.parent != WORLD:
-        entry["parent"] = body.parent
-    if not isinstance(body.joint, joints.FloatingBase):
-        entry["joint"] = joint_to_json(body.joint)
-    if body.armature.any():
-        entry["armature"] = body.armature.tolist()
-    if body.joint_name != body.name:
-        entry["joint_name"] = body.joint_name
-    if limits := limits_to_json(body.limits):
-        entry["limits"] = limits
-    if motion is not None:
-        entry["motion"] = motion_to_json(motion, place)
-    visuals = [_visual_to_json(v) for v, owner in zip(world.visuals, world.visual_bodies, strict=True) if owner == i]
-    if visuals:
-        entry["visuals"] = visuals
-    return entry | _placement_to_json(place)
 
 
 def _material_to_json(material: Material) -> Json:
     """Return a material; rigid ones without the infinite stiffness, and ones without moments without their lengths."""
-    values = dataclasses.asdict(material)
-    said = ["mu", "restitution", *(name for name in ("torsional", "rolling", "priority") if values[name] != 0)]
-    if material.stiffness < np.inf:
-        said += ["stiffness", "dissipation"]
-    return {name: value for name, value in values.items() if name in said}
+    soft = material.stiffness < np.inf
+    said = {"mu": True, "restitution": True, "stiffness": soft, "dissipation": soft}
+    return {name: value for name, value in dataclasses.asdict(material).items() if said.get(name, value)}
 
 
 def _material_from_json(data: Json) -> Material:
@@ -303,10 +281,13 @@ def _material_from_json(data: Json) -> Material:
 
 def _surface_to_json(surface: Collider) -> Json:
     """Return shape, material, placement and filter of a collider; entries with the default value are left out."""
-    entry: Json = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
-    if not surface.visible:
-        entry["shown"] = False
-    return entry | _placement_to_json(surface.placement) | _filter_to_json(surface.category, surface.mask)
+    return {
+        "shape": _shape_to_json(surface.shape),
+        "material": _material_to_json(surface.material),
+        **({} if surface.visible else {"shown": False}),
+        **_placement_to_json(surface.placement),
+        **_filter_to_json(surface.category, surface.mask),
+    }
 
 
 def _visual_to_json(visual: Visual) -> Json:
@@ -323,9 +304,9 @@ def _visual_from_json(entry: Json) -> Shape | VisualMesh:
     if "mesh" in data:
         x, y, z = (float(factor) for factor in data["scale"])
         return VisualMesh(str(data["mesh"]), None, (x, y, z))
-    shape = _shape_from_json(data)
-    if not isinstance(shape, Shape):
+    if data["type"] == SupportPoints.__name__:
         raise SimulationConfigError("visuals", f"{data['type']!r} is not a visual")
+    shape: Shape = _shape_from_json(data)
     return shape
 
 
@@ -344,122 +325,13 @@ def _placement_to_json(place: Transform) -> Json:
     return {}
 
 
+def _placement(entry: Json) -> Transform | None:
+    return Transform(*entry["placement"]) if "placement" in entry else None
+
+
 def _inertia(entry: Json) -> RigidInertia:
     physical = not entry.get("inertia_as_written", False)
     return RigidInertia(entry["mass"], entry["com"], entry["inertia"], physical=physical)
-
-
-def stepper_to_json(stepper: TimeStepping) -> Json:
-    """Return the stepper's options as JSON values; a solver that is not one of `lcp`'s by its name."""
-    values = {field.name: getattr(stepper, field.name) for field in dataclasses.fields(stepper)}
-    if stepper.max_depenetration_velocity == math.inf:
-        values["max_depenetration_velocity"] = "inf"
-    values["sleep"] = None if stepper.sleep is None else dataclasses.asdict(stepper.sleep)
-    values["solver"] = None if stepper.solver is None else _solver_to_json(stepper.solver)
-    return values
-
-
-@dataclasses.dataclass(frozen=True)
-class ForgottenBackend:
-    """A user's friction backend, or one with a user's code, as stored in a record: only these fields."""
-
-    name: str
-    law: str
-    tolerance: float
-
-    def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """Raise an error: the record does not contain the code."""
-        detail = f"{self.name} is code that the record does not hold; give the stepper one: dataclasses.replace"
-        raise SimulationConfigError("solver", detail)
-
-
-def stepper_from_json(data: Json) -> TimeStepping:
-    """Return the stepper; with the default solver if the record's was not one of `lcp`'s.
-
-    The default also replaces quadratic programming solvers, which steppers once accepted for worlds without friction.
-    """
-    solver = None if data["solver"] is None else _solver_from_json(data["solver"])
-    solver = None if qp_code_objection(solver) else solver
-    sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
-    # Before schema 8 a run stopped at unsolved islands, and before schema 9 impacts ignored the gap. Records without
-    # the integrator used Euler's rule.
-    early = {"on_unsolved": "raise", "integrator": "euler", "max_depenetration_velocity": "inf"}
-    given = {**early, **data, "solver": solver, "sleep": sleep}
-    if given["max_depenetration_velocity"] == "inf":
-        given["max_depenetration_velocity"] = math.inf
-    # Older records have ``attempts``; each is now a part of one strategy.
-    if "attempts" in given:
-        given["strategies"] = strategies_of(given.pop("attempts"))
-    return TimeStepping(**given)
-
-
-_COMBINATORS = (lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
-
-
-_BACKENDS = (ConvexRelaxation, StaggeredProjections)
-
-
-_OWN = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS, *_COMBINATORS, *_BACKENDS)
-
-
-# Friction solvers of old records, and their present replacements.
-_RENAMED = {
-    "FrictionCascade": "ContactStrategies",
-    "ContactAttempts": "ContactStrategies",
-    "ProximalPoint": "SemismoothNewton",
-}
-
-
-def _own_solvers() -> dict[str, type]:
-    """The solver classes of `lcp`, combinators included, and friction backends, by name."""
-    return {cls.__name__: cls for cls in _OWN}
-
-
-def _solver_to_json(solver: Any) -> Json:
-    """Return the solver's class name and options, options None for one of a user's class.
-
-    Of a friction backend also the law and the tolerance.
-    """
-    fields: Any = dataclasses.fields
-    backend = {}
-    if isinstance(solver, FrictionBackend):
-        # Stored for backends, and solvers within them, that a record cannot contain: a step is checked by these values.
-        backend = {"law": law_of(solver), "tolerance": getattr(solver, "tolerance", VERIFIED)}
-    if _own_solvers().get(type(solver).__name__) is not type(solver):
-        return {"name": type(solver).__name__, "options": None, **backend}
-    options = {field.name: _option_to_json(getattr(solver, field.name)) for field in fields(solver)}
-    return {"name": type(solver).__name__, "options": options, **backend}
-
-
-def _option_to_json(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_option_to_json(item) for item in value]
-    return _solver_to_json(value) if hasattr(value, "solve") else value
-
-
-def _solver_from_json(data: Json) -> Any:
-    """Return the solver, or None for one that is not of `lcp`, or contains one.
-
-    For a backend, law and tolerance are always known.
-    """
-    forgotten = ForgottenBackend(data["name"], data["law"], data["tolerance"]) if "law" in data else None
-    if data["options"] is None:
-        return forgotten
-    options = {name: _option_from_json(value) for name, value in data["options"].items()}
-    name: str = data["name"]
-    cls = _own_solvers()[_RENAMED.get(name, name)]
-    if cls is lcp.ContactStrategies and "attempts" in options:
-        options["strategies"] = strategies_of(options.pop("attempts"))
-    if cls is lcp.Fallback:
-        solvers = options.pop("solvers")
-        return None if None in solvers else lcp.Fallback(*solvers, **options)
-    return forgotten if None in (options.get("inner", True), options.get("qp", True)) else cls(**options)
-
-
-def _option_from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_option_from_json(item) for item in value)
-    return _solver_from_json(value) if isinstance(value, dict) else value
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -470,12 +342,10 @@ class SupportPoints:
     radii: FloatArray
 
     def __post_init__(self) -> None:
-        points = finite_array(self.points, "points", (None, 3), SimulationConfigError)
-        radii = finite_array(self.radii, "radii", (points.shape[0],), SimulationConfigError)
-        if np.any(radii < 0.0):
-            raise SimulationConfigError("radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "radii", radii)
+        for name, shape in (("points", (None, 3)), ("radii", (len(self.points),))):
+            object.__setattr__(self, name, finite_array(getattr(self, name), name, shape, SimulationConfigError))
+        if np.any(self.radii < 0.0):
+            raise SimulationConfigError("radii", f"a radius is negative: {self.radii.min()}")
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the points (n, 3) and radii (n,), as new arrays."""
@@ -483,22 +353,20 @@ class SupportPoints:
 
 
 #: The shapes of records, by name.
-_SHAPES: dict[str, Any] = {cls.__name__: cls for cls in (*ALL_SHAPES, SupportPoints)}
+_SHAPES = by_name(*ALL_SHAPES, SupportPoints)
 
 
 def _shape_to_json(shape: Shape | BodyShape) -> Json:
     """Return the class name and fields of a shape; a shape of a user's class is stored as its support points."""
     if not isinstance(shape, tuple(_SHAPES.values())):
-        points, radii = shape.support_points()  # type: ignore[union-attr]  # shapes of other classes have this method
-        shape = SupportPoints(points, radii)
+        shape = SupportPoints(*shape.support_points())  # type: ignore[union-attr]  # other shapes have this method
     name, cls = next((name, cls) for name, cls in _SHAPES.items() if isinstance(shape, cls))
-    values = ((field.name, getattr(shape, field.name)) for field in dataclasses.fields(cls))
+    values = ((field.name, getattr(shape, field.name)) for field in _fields(cls))
     return {"type": name} | {key: np.asarray(value).tolist() for key, value in values}
 
 
-def _shape_from_json(data: Json) -> Shape | BodyShape:
+def _shape_from_json(data: Json) -> Any:
     """Return the shape from the name of its class and its fields; raise for an unknown name."""
     if data["type"] not in _SHAPES:
         raise SimulationConfigError("shape", f"unknown type {data['type']!r}")
-    shape: Shape | BodyShape = _SHAPES[data["type"]](**{name: value for name, value in data.items() if name != "type"})
-    return shape
+    return _SHAPES[data["type"]](**{name: value for name, value in data.items() if name != "type"})

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +28,15 @@ from contactlab.recording.storage import (
     meta_text,
     pack,
     read_meta,
-    record_file,
+    record_files,
     writing,
 )
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
+from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.state import StepperState
+from contactlab.world.world import World
 from problem_data.files import Source, partial_files, write_atomic, write_npz
-
-if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
 
 # A chunk file is written when the rows have this size, whatever the time.
 FILE_BYTES = 1 << 24
@@ -61,11 +59,15 @@ class RecordWriter:
         world: World,
         stepper: TimeStepping,
         meta: str,
-        files: int,
         flush_seconds: float,
         *,
+        start: StepperState,
+        state: StepperState,
+        done: int = 0,
+        files: int = 0,
         packed: bool = False,
     ) -> None:
+        self.start, self.state, self.done = start, state, done
         self.folder = chunk_folder(path)
         self._path, self._world = path, world
         self._meta = meta
@@ -99,7 +101,7 @@ class RecordWriter:
         stepper = stepper.in_world(world)
         meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
         with _write_lock(_file_path(path)) as right:
-            writer = cls(path, world, stepper, meta, 0, flush_seconds)
+            writer = cls(path, world, stepper, meta, flush_seconds, start=start, state=start)
             if not overwrite and (path.exists() or is_record(writer.folder)):
                 what = (
                     "is there already"
@@ -114,8 +116,6 @@ class RecordWriter:
             writer.add(start_rows(world, start, writer._lengths))
             writer.flush()
             writer._describe()
-            writer.start = writer.state = start
-            writer.done = 0
             writer._right = right.pop_all()
         return writer
 
@@ -145,7 +145,7 @@ class RecordWriter:
                 meta["stepper"].setdefault("on_unsolved", stepper.on_unsolved)
                 stepper = _with_numbers_of(stepper, meta["stepper"])
             _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
-            files = [record_file(file) for file in ([path] if packed else chunk_files(folder))]
+            files = record_files(path if packed else folder)
             check_files(files, row_lengths(world, stepper), folder)
             done = sum(file.members["h"].shape[0] for file in files)
             if done and with_tau != any(file.members["tau"].shape[0] for file in files):
@@ -154,19 +154,13 @@ class RecordWriter:
             meta["environment"] = _resumed(meta["environment"], done)
             meta["schema"] = SCHEMA  # added rows have all fields
             text = json.dumps(meta, indent=1, allow_nan=False)
-            writer = cls(path, world, stepper, text, len(files), flush_seconds, packed=packed)
-            writer.done = done
             # A file may have no step, if a complete run was resumed.
             ends = files[0], next((file for file in reversed(files) if file.members["h"].shape[0]), files[0])
             first, last = (file.memory_map([name for name in FIELDS if name in file.members]) for file in ends)
-            writer.start = _last_state(first, 0)
-            writer.state = writer.start if done == 0 else _last_state(last, done)
+            begun = {"start": _last_state(first, 0), "state": _last_state(last, done)}
+            writer = cls(path, world, stepper, text, flush_seconds, **begun, done=done, files=len(files), packed=packed)
             writer._right = right.pop_all()
         return writer
-
-    start: StepperState
-    state: StepperState
-    done: int
 
     def __enter__(self) -> RecordWriter:
         return self

@@ -20,16 +20,14 @@ from contactlab.simulation.batch_runs import (
     BatchRuns,
     BatchWorlds,
     Rollout,
-    arrays_of_run,
-    copy_of_states,
     last_h,
     last_step_rows,
     read_runs,
     states_of,
 )
-from contactlab.simulation.batch_worker import StateHistory
-from contactlab.simulation.simulation_run import LOOK, MOST
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.simulation.batch_worker import StateHistory, arrays_of_run, copy_of_states
+from contactlab.simulation.simulation_run import LOOK, MOST, checked_array
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.contact_table import ContactContext, ContactTable
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.time_stepping import TimeStepping
@@ -207,33 +205,22 @@ class Batch:
             Notices of all runs, one of each kind: see `notices`.
         """
         count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._select_runs(mask)
-        applied = None if taus is None else self._array("taus", taus, slots.tau.shape)
-        aims = self._worlds.targets if targets is None else self._array("targets", targets, slots.target.shape)
+        applied = None if taus is None else checked_array("taus", taus, slots.tau.shape)
+        aims = self._worlds.targets if targets is None else checked_array("targets", targets, slots.target.shape)
         wrenches = None if f_ext is None else checked_wrenches(self._worlds.first.world.model, f_ext, len(self))
         slots.tau[:], slots.target[:] = 0.0 if applied is None else applied, aims
         if not count or not chosen.size:
             return
-        if wrenches is None:
-            warn_of(self._step_runs(count, chosen))
-            return
-        base = slots.tau.copy()
-        for _ in range(count):
-            # Growth replaces them.
-            slots = self._runs.slots
-            slots.tau[:] = base + self._worlds.applied_by(slots.q, wrenches)
-            warn_of(self._step_runs(1, chosen))
-
-    def _step_runs(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
-        """Step these runs under the inputs in the slots; return the new notices."""
-        slots = self._runs.slots
         look = self._schedule_inspection(count)
-        found = self._runs.step_runs(count, look, chosen)
+        found = self._runs.step_runs(count, look, chosen, wrenches=wrenches)
+        slots = self._runs.slots
         if look:
             after = slots.time, slots.q, slots.v
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
             found += self._runs.long_step_notices(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
-        return self._add_notices(_worst(found)) if found else ()
+        if found:
+            warn_of(self._add_notices(_worst(found)))
 
     def _add_notices(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
         """Store the first notice of each kind; return the new ones."""
@@ -289,9 +276,9 @@ class Batch:
         """Check the arguments, make the steps of `rollout`, and look for steps that are too long for the motion."""
         B, slots = len(self), self._runs.slots
         length = None if steps is None else whole_number("steps", steps, 0)
-        forces = None if taus is None else self._array("taus", taus, (B, length, slots.tau.shape[1]))
+        forces = None if taus is None else checked_array("taus", taus, (B, length, slots.tau.shape[1]))
         length = length if forces is None else forces.shape[1]
-        aims = None if targets is None else self._array("targets", targets, (B, length, slots.target.shape[1]))
+        aims = None if targets is None else checked_array("targets", targets, (B, length, slots.target.shape[1]))
         wanted = length if aims is None else aims.shape[1]
         if wanted is None:
             raise SimulationConfigError("steps", "must be given if there are no taus or targets (B, steps, n)")
@@ -304,10 +291,7 @@ class Batch:
         look = self._schedule_inspection(wanted)
         made, found = slots.steps.copy(), []
         if wanted and B:
-            asked = wanted, look, np.arange(B), kept, forces, aims
-            found = (
-                self._runs.step_runs(*asked) if wrenches is None else self._runs.step_with_wrenches(*asked, wrenches)
-            )
+            found = self._runs.step_runs(wanted, look, np.arange(B), kept, forces, aims, wrenches)
         done = self._runs.slots.steps - made
         for i in np.flatnonzero(done < wanted):
             for one in kept:
@@ -419,15 +403,6 @@ class Batch:
             detail = f"must be of bool and shape ({len(self)},), got {chosen.dtype} of shape {chosen.shape}"
             raise SimulationConfigError("mask", detail)
         return np.flatnonzero(chosen)
-
-    def _array(self, name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
-        """Return values as a finite float64 array of this shape (None: any length), if possible without a copy."""
-        # Without the copy and the messages of `finite_array`, which take as long as some steps.
-        if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape:
-            given: FloatArray = values
-            if np.isfinite(given).all():
-                return given
-        return finite_array(values, name, shape, SimulationConfigError)
 
 
 def rollout(

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 
 from contactlab.recording.long_steps import StepMotions
 from contactlab.recording.notices import Notice, long_step_notices
-from contactlab.simulation.batch_worker import CHUNK, MIN_PARALLEL_SECONDS, RunQueue, StateHistory, StepWorker, Task
+from contactlab.simulation.batch_worker import (
+    CHUNK,
+    MIN_PARALLEL_SECONDS,
+    RunQueue,
+    StateHistory,
+    StepWorker,
+    Task,
+    allocate_batch_state,
+    arrays_of_run,
+    grow_batch_state,
+    write_run,
+)
 from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.callbacks import StepCallbacks, poses_at
@@ -22,13 +33,11 @@ from contactlab.stepping.contact_table import ContactTable
 from contactlab.stepping.kernels.batch_layout import QUEUE_LENGTH, SHUTDOWN, STEPS, BatchState
 from contactlab.stepping.prepared import (
     Prepared,
-    StateArrays,
     checked_state,
     layout_difference,
-    lcp_variables_per_contact,
     prepare,
 )
-from contactlab.stepping.record_schema import Rows, columns_of, new_rows
+from contactlab.stepping.record_schema import Rows, columns_of
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import Wrench, applied_by
 from contactlab.world.errors import SimulationConfigError
@@ -152,13 +161,28 @@ class BatchRuns:
         kept: StateHistory | None = None,
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
+        wrenches: Mapping[str, Wrench] | None = None,
     ) -> list[Notice]:
         """Make ``steps`` steps of the chosen runs that have not failed; return the notices found.
 
         A run that fails is listed in ``errors``; the others continue. ``look``: inspect the contacts of every step for
         notices, not only notices of first steps. ``kept`` (B, steps + 1, ...) is filled with the state after each step.
-        ``taus`` and ``targets`` (B, steps, n) are the inputs of each step; None: the values in ``slots``.
+        ``taus`` and ``targets`` (B, steps, n) are the inputs of each step; None: the values in ``slots``. Steps under
+        wrenches on bodies are made one by one, because these depend on q.
         """
+        if wrenches is not None:
+            notices, base = [], self.slots.tau.copy()
+            for k in range(steps):
+                # Growth replaces them.
+                slots, now = self.slots, {name: one.of_step(k) for name, one in wrenches.items()}
+                applied = self.worlds.applied_by(slots.q, now)
+                slots.tau[:] = (base if taus is None else taus[:, k]) + applied
+                if targets is not None:
+                    slots.target[:] = targets[:, k]
+                part = None if kept is None else StateHistory(*(one[:, k : k + 2] for one in kept))
+                notices += self.step_runs(1, look, chosen, part)
+            return notices
+        found: list[Notice]
         has_tables = not (kept is None and taus is None and targets is None)
         passes = self._passes and bool(self._workers) and not (look or has_tables) and steps <= CHUNK
         if passes and not (self._begins or self.errors):
@@ -168,8 +192,8 @@ class BatchRuns:
                 usual = self._task(steps, look=False, found=[])
             self._passing, usual.steps = usual, steps
             self._discard_on_error(functools.partial(self._process_queue, usual, chosen))
-            notices, usual.notices = usual.notices, []
-            return notices
+            found, usual.notices = usual.notices, []
+            return found
         every = chosen
         if self.errors:
             every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
@@ -179,7 +203,7 @@ class BatchRuns:
             begun = self.slots.steps[every] > 0
             queue, every = every[begun], every[~begun]
             self._begins = not self.slots.steps.all()
-        found: list[Notice] = []
+        found = []
         task = self._task(steps, look, found, kept, taus, targets)
 
         def work() -> None:
@@ -215,28 +239,6 @@ class BatchRuns:
             self._workers, self._line = [], RunQueue(len(self.slots.time), self._threads)
             self._passing = None
             raise
-
-    def step_with_wrenches(
-        self,
-        steps: int,
-        look: bool,
-        chosen: IntArray,
-        kept: StateHistory,
-        taus: FloatArray | None,
-        targets: FloatArray | None,
-        wrenches: Mapping[str, Wrench],
-    ) -> list[Notice]:
-        """Make steps as `step_runs` does, under wrenches on bodies, one step per call, because they depend on q."""
-        found: list[Notice] = []
-        for k in range(steps):
-            # Growth replaces them.
-            slots = self.slots
-            slots.tau[:] = 0.0 if taus is None else taus[:, k]
-            slots.tau[:] += self.worlds.applied_by(slots.q, {name: one.of_step(k) for name, one in wrenches.items()})
-            if targets is not None:
-                slots.target[:] = targets[:, k]
-            found += self.step_runs(1, look, chosen, StateHistory(*(one[:, k : k + 2] for one in kept)))
-        return found
 
     def _run_on_threads(self, task: Task, threads: int) -> None:
         """Run the rest of a task on this number of threads; enlarge the slots if a run needs more contacts."""
@@ -403,78 +405,3 @@ class Rollout:
     def states(self) -> tuple[StepperState, ...]:
         """The final state of each run, from which it can continue, bit for bit."""
         return tuple(arrays_of_run(self._ends, i).read() for i in range(self.failed.size))
-
-
-_BY_CONTACT = ("contact_id", "contact_z", "contact")
-# Initial capacity for contacts.
-FIRST_CONTACTS = 8
-
-
-def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
-    """Allocate slots for ``runs`` runs of a world, or of other worlds of its layout."""
-    world, arrays = prepared.world, prepared.arrays
-    rows = 0 if arrays.joints is None else len(world.joint_rows)
-    sleepers = prepared.sleepers
-    width = lcp_variables_per_contact(prepared.edges, arrays.moments is not None)
-    return BatchState(
-        q=np.zeros((runs, world.nq)),
-        v=np.zeros((runs, world.nv)),
-        time=np.zeros(runs),
-        last_h=np.zeros(runs),
-        contacts=np.zeros(runs, dtype=np.int64),
-        contact_id=np.zeros((runs, FIRST_CONTACTS), dtype=np.int64),
-        contact_z=np.zeros((runs, FIRST_CONTACTS, width)),
-        was_active=np.zeros((runs, rows), dtype=np.int64),
-        row_z=np.zeros((runs, rows, 2)),
-        rest=np.zeros((runs, sleepers)),
-        previous_tau=np.zeros((runs, world.nv if sleepers else 0)),
-        tau=np.zeros((runs, world.nv)),
-        target=np.zeros((runs, len(world.joint_actions.drives))),
-        q_before=np.zeros((runs, world.nq)),
-        v_before=np.zeros((runs, world.nv)),
-        time_before=np.zeros(runs),
-        energy=np.full((runs, 2), np.inf),
-        asleep=np.zeros((runs, sleepers), dtype=np.int64),
-        steps=np.zeros(runs, dtype=np.int64),
-        contact_rows=np.zeros(runs, dtype=np.int64),
-        contact=new_rows("contact", runs, FIRST_CONTACTS),
-        joint_rows=np.zeros(runs, dtype=np.int64),
-        joint=new_rows("joint", runs, rows),
-    )
-
-
-def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
-    """Return a copy with capacity for ``contacts`` contacts of every run, at least half more than before."""
-    held = slots.contact_id.shape[1]
-    room = max(contacts, held * 3 // 2)
-    grown = {}
-    for name in _BY_CONTACT:
-        old = getattr(slots, name)
-        grown[name] = np.zeros((old.shape[0], room, *old.shape[2:]), dtype=old.dtype)
-        grown[name][:, :held] = old
-    return slots._replace(**grown)
-
-
-def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> BatchState:
-    """Start run i at a state, as if it had made no step; q and v come from `checked_state`.
-
-    Return the slots, which may have grown.
-    """
-    count = state.contact_ids.size
-    if count > slots.contact_id.shape[1]:
-        slots = grow_batch_state(slots, count)
-    arrays_of_run(slots, i).write(state, q, v)
-    slots.energy[i], slots.asleep[i] = np.inf, 0
-    slots.steps[i] = slots.contact_rows[i] = slots.joint_rows[i] = 0
-    return slots
-
-
-def copy_of_states(slots: BatchState) -> BatchState:
-    """Return slots with copies of the states, for `arrays_of_run`; the other arrays are shared."""
-    return slots._replace(**{name: getattr(slots, name).copy() for name in StateArrays._fields})
-
-
-def arrays_of_run(slots: BatchState, i: int) -> StateArrays:
-    """Return the arrays with the state of run i."""
-    numbers = (getattr(slots, name)[i : i + 1] for name in StateArrays._fields[:3])
-    return StateArrays(*numbers, *(getattr(slots, name)[i] for name in StateArrays._fields[3:]))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from contactlab.recording.failure import simulation_error
-from contactlab.recording.notices import GAIN, Notice
+from contactlab.recording.notices import Notice
 from contactlab.recording.recording import Recording
 from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray
@@ -20,7 +20,8 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import batch_layout
 from contactlab.stepping.kernels.batch_layout import ACTIVE_THREADS, WORDS, BatchState, ChunkStart, JointWarmStart
 from contactlab.stepping.packing import as_array
-from contactlab.stepping.prepared import Prepared
+from contactlab.stepping.prepared import Prepared, StateArrays, lcp_variables_per_contact
+from contactlab.stepping.record_schema import new_rows
 from contactlab.world.state import StepperState
 from lcp.interruptible import cpu_seconds
 
@@ -88,14 +89,10 @@ class StepWorker:
         self._start = ChunkStart(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
         self._joints = None if joints is None else JointWarmStart(joints.was_active, joints.previous_z, joints.target)
         self._rest = as_array(driver.control), as_array(driver.parameters), np.array([stepper.smallest_h])
-        # The call of the exchange, and the buffers in it that may be replaced.
-        self._held: BoundCall | None = None
-        self._of_held: tuple[Any, ...] = ()
+        # The calls of the exchange and of queued runs, with the buffers in them that may be replaced.
+        self._held: dict[str, tuple[BoundCall, tuple[Any, ...]]] = {}
         # The run in memory, and the next one; -1 for none.
         self._made = self._next = -1
-        # Of queued runs: the call, and its buffers.
-        self._passing: BoundCall | None = None
-        self._of_passing: tuple[Any, ...] = ()
         self._calls: dict[Prepared, BoundCall] = {}
         self._order[[batch_layout.RUNS_DONE, batch_layout.AT_WORK]] = 0
         self._order[batch_layout.RUN_LIMIT] = 1
@@ -191,34 +188,43 @@ class StepWorker:
         """Return the bound call of `process_queue`, made again if buffers were replaced."""
         driver, task = self._driver, line.task
         assert task is not None
-        now = line, task.slots, driver.work, driver.chunk, driver.island, driver.growth
-        if self._passing is None or not all(map(operator.is_, self._of_passing, now)):
+
+        def make() -> BoundCall:
             from contactlab.stepping.kernels.batch_swap import process_queue
             from lcp.compiler.bound_call import BoundCall
 
-            self._of_passing, calls = now, {}
+            calls = {}
             for prepared in dict.fromkeys(task.worlds):
                 driver.switch_world(prepared)
                 calls[prepared] = driver.bound_loop()
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
             limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
-            self._passing = BoundCall(process_queue, (line.words, line.queue, codes, limits, task.slots, *given))
             # They must live as long as the call.
             self._calls = calls
-        return self._passing
+            return BoundCall(process_queue, (line.words, line.queue, codes, limits, task.slots, *given))
+
+        return self._bound("queue", make, line, task.slots, driver.work, driver.chunk, driver.island, driver.growth)
 
     def _exchange(self, slots: BatchState) -> BoundCall:
         """Return the bound call that exchanges runs, made again if buffers have grown."""
-        now = slots, self._driver.work, self._driver.chunk
-        if self._held is None or not all(map(operator.is_, self._of_held, now)):
+        work, chunk = self._driver.work, self._driver.chunk
+
+        def make() -> BoundCall:
             from contactlab.stepping.kernels.batch_swap import enter_exchange
             from lcp.compiler.bound_call import BoundCall
 
-            slots, work, chunk = self._of_held = now
             given = slots, self._start, self._order, work, self._joints, chunk, *self._rest
-            self._held = BoundCall(enter_exchange, given)
-        return self._held
+            return BoundCall(enter_exchange, given)
+
+        return self._bound("exchange", make, slots, work, chunk)
+
+    def _bound(self, name: str, make: Callable[[], BoundCall], *buffers: Any) -> BoundCall:
+        """Return a bound call, made again if one of its buffers was replaced."""
+        held = self._held.get(name)
+        if held is None or not all(map(operator.is_, held[1], buffers)):
+            held = self._held[name] = make(), buffers
+        return held[0]
 
     def _take_tables(self, task: Task) -> None:
         """Give the driver zero tables of tau and targets with the task's shapes (steps, n), or none without inputs.
@@ -244,7 +250,7 @@ class StepWorker:
             driver.work.tau_table[:] = task.taus[i]
         if task.targets is not None and driver.joints is not None:
             driver.joints.target_table[:] = task.targets[i]
-        energy = task.slots.energy[i] if task.watches[task.worlds[i]].bounces else None
+        energy, bounces = task.slots.energy[i], task.watches[task.worlds[i]].bounces
         done, look = 0, task.look or task.slots.steps[i] == 0
         unsolved = driver.uncertified if unsolved is None else unsolved
         try:
@@ -258,10 +264,10 @@ class StepWorker:
                 count = now - done
                 if count:
                     self._keep(task, i, done)
-                    if look or energy is not None or driver.uncertified > unsolved:
+                    if look or bounces or driver.uncertified > unsolved:
                         self._inspect_step(task, i, count, energy, unsolved)
                         unsolved = driver.uncertified
-                        if energy is not None:
+                        if bounces:
                             energy = np.array((chunk.kinetic[count - 1], chunk.potential[count - 1]))
                 done = now
                 if ended:
@@ -290,38 +296,93 @@ class StepWorker:
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
         driver.clear_chunk()
 
-    def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
+    def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray, unsolved: int) -> None:
         """Add new notices of the ``count`` steps of run i in the chunk to the task.
 
-        ``energy`` (2,) [J] is from before these steps, None if not needed. ``unsolved`` is the number of uncertified
+        ``energy`` (2,) [J] is from before these steps. ``unsolved`` is the number of uncertified
         islands before them.
         """
-        driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
+        driver, start, template = self._driver, self._start, task.watches[task.worlds[i]]
         before = int(task.slots.steps[i])
-        deep, uncertified = (
-            (task.look or before == 0) and template.has_deep_contact(driver),
-            driver.uncertified > unsolved,
-        )
-        gained = False
-        if energy is not None:
-            sums = chunk.kinetic[:count] + chunk.potential[:count]
-            gained = count > 1 or bool(sums[0] > energy.sum() + GAIN * energy[0])
-        first = before == 0 and driver.step == count and float(self._start.time[0]) == 0.0
-        beyond = first and template.starts_beyond(self._start.q)
-        if not (deep or gained or uncertified or beyond):
-            return
-        watch = task.found.get(i)
-        if watch is None:
-            watch = template.copy_empty(lambda step: f"step {before + step} of run {i}")
-        new: tuple[Notice, ...] = ()
-        if beyond:
-            new += watch.check_start(self._start.q)
-        if uncertified:
-            new += watch.check_islands(driver)
-        if deep:
-            new += watch.check_contacts(driver, begins=first)
-        if gained and energy is not None:
-            new += watch.check_energy(driver, self._start.q, self._start.v, (float(energy[0]), float(energy[1])))
-        if new:
-            task.found[i] = watch
-            task.notices.extend(new)
+        begins = before == 0 and driver.step == count and float(start.time[0]) == 0.0
+        look = task.look or before == 0
+        if driver.uncertified > unsolved or template.is_due(driver, start.q, energy, look=look, begins=begins):
+            watch = task.found.get(i) or template.copy_empty(lambda step: f"step {before + step} of run {i}")
+            if new := watch.inspect(driver, start.q, start.v):
+                task.found[i] = watch
+                task.notices.extend(new)
+
+
+_BY_CONTACT = ("contact_id", "contact_z", "contact")
+# Initial capacity for contacts.
+FIRST_CONTACTS = 8
+
+
+def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
+    """Allocate slots for ``runs`` runs of a world, or of other worlds of its layout."""
+    world, arrays = prepared.world, prepared.arrays
+    rows = 0 if arrays.joints is None else len(world.joint_rows)
+    sleepers = prepared.sleepers
+    width = lcp_variables_per_contact(prepared.edges, arrays.moments is not None)
+    return BatchState(
+        q=np.zeros((runs, world.nq)),
+        v=np.zeros((runs, world.nv)),
+        time=np.zeros(runs),
+        last_h=np.zeros(runs),
+        contacts=np.zeros(runs, dtype=np.int64),
+        contact_id=np.zeros((runs, FIRST_CONTACTS), dtype=np.int64),
+        contact_z=np.zeros((runs, FIRST_CONTACTS, width)),
+        was_active=np.zeros((runs, rows), dtype=np.int64),
+        row_z=np.zeros((runs, rows, 2)),
+        rest=np.zeros((runs, sleepers)),
+        previous_tau=np.zeros((runs, world.nv if sleepers else 0)),
+        tau=np.zeros((runs, world.nv)),
+        target=np.zeros((runs, len(world.joint_actions.drives))),
+        q_before=np.zeros((runs, world.nq)),
+        v_before=np.zeros((runs, world.nv)),
+        time_before=np.zeros(runs),
+        energy=np.full((runs, 2), np.inf),
+        asleep=np.zeros((runs, sleepers), dtype=np.int64),
+        steps=np.zeros(runs, dtype=np.int64),
+        contact_rows=np.zeros(runs, dtype=np.int64),
+        contact=new_rows("contact", runs, FIRST_CONTACTS),
+        joint_rows=np.zeros(runs, dtype=np.int64),
+        joint=new_rows("joint", runs, rows),
+    )
+
+
+def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
+    """Return a copy with capacity for ``contacts`` contacts of every run, at least half more than before."""
+    held = slots.contact_id.shape[1]
+    room = max(contacts, held * 3 // 2)
+    grown = {}
+    for name in _BY_CONTACT:
+        old = getattr(slots, name)
+        grown[name] = np.zeros((old.shape[0], room, *old.shape[2:]), dtype=old.dtype)
+        grown[name][:, :held] = old
+    return slots._replace(**grown)
+
+
+def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> BatchState:
+    """Start run i at a state, as if it had made no step; q and v come from `checked_state`.
+
+    Return the slots, which may have grown.
+    """
+    count = state.contact_ids.size
+    if count > slots.contact_id.shape[1]:
+        slots = grow_batch_state(slots, count)
+    arrays_of_run(slots, i).write(state, q, v)
+    slots.energy[i], slots.asleep[i] = np.inf, 0
+    slots.steps[i] = slots.contact_rows[i] = slots.joint_rows[i] = 0
+    return slots
+
+
+def copy_of_states(slots: BatchState) -> BatchState:
+    """Return slots with copies of the states, for `arrays_of_run`; the other arrays are shared."""
+    return slots._replace(**{name: getattr(slots, name).copy() for name in StateArrays._fields})
+
+
+def arrays_of_run(slots: BatchState, i: int) -> StateArrays:
+    """Return the arrays with the state of run i."""
+    numbers = (getattr(slots, name)[i : i + 1] for name in StateArrays._fields[:3])
+    return StateArrays(*numbers, *(getattr(slots, name)[i] for name in StateArrays._fields[3:]))

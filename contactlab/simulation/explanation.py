@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -40,7 +41,7 @@ class ContactLine:
 
     body: str
     other: str
-    point: tuple[float, float, float]
+    point: tuple[float, ...]
     gap: float
     mu: float
 
@@ -107,13 +108,10 @@ def _is_record(path: Path) -> bool:
     """Return True if the path is a record: chunks, a run that was stopped, or a file with a description."""
     if path.is_dir() or path.with_name(path.name + ".chunks").is_dir():
         return True
-    if not path.is_file():
-        return False
-    try:
-        return META in NpzFile(path, RecordError).members
-    except RecordError:
-        # `problem_data.load` raises the error.
-        return False
+    # Of a damaged file `problem_data.load` raises the error.
+    with contextlib.suppress(RecordError):
+        return path.is_file() and META in NpzFile(path, RecordError).members
+    return False
 
 
 def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemData | None) -> Explanation:
@@ -211,23 +209,24 @@ def _island_of(
     """
     world, state = recording.world, recording.state(recording.n_steps)
     wanted = problem.blocks().J
-    island = 0
-    while True:
-        driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, targets=targets, external=True)
-        try:
+    with contextlib.suppress(IndexError):
+        for island in itertools.count():
+            driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, targets=targets, external=True)
             view = driver.form(island)
-        except IndexError:
-            return None
-        if np.array_equal(view.problem().blocks().J, wanted):
-            return view
-        island += 1
+            if np.array_equal(view.problem().blocks().J, wanted):
+                return view
+    return None
 
 
 def _contacts(world: World, view: IslandView) -> tuple[ContactLine, ...]:
     """Return a printable line for each contact of an island: bodies, point [m], gap [m] and friction."""
-    lines = []
-    for contact in view.contacts():
-        x, y, z = contact.point.tolist()
-        body, other = world.name_of(contact.body_b), world.name_of(contact.body_a, contact.half_space)
-        lines.append(ContactLine(body, other, (x, y, z), contact.gap, contact.mu))
-    return tuple(lines)
+    return tuple(
+        ContactLine(
+            world.name_of(contact.body_b),
+            world.name_of(contact.body_a, contact.half_space),
+            tuple(contact.point.tolist()),
+            contact.gap,
+            contact.mu,
+        )
+        for contact in view.contacts()
+    )

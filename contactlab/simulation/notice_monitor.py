@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import copy
-import math
 import multiprocessing
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 
-from contactlab.recording import energy_notices, notices
-from contactlab.recording.events import UncertifiedTable
+from contactlab.recording import notices
 from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import CertificateTable
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.record_schema import row_lengths, rows_of_chunks, start_rows, table_rows
+from contactlab.stepping.record_schema import row_lengths, rows_of_chunks, start_rows
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.motion import Conveyor
 from contactlab.world.state import StepperState
@@ -35,7 +33,7 @@ class NoticeMonitor:
         self._rebounds = any(material.restitution != 0.0 for material in materials)
         #: Whether a step can gain energy: by an impact, or by a moving kinematic body.
         self.bounces = self._rebounds or any(not isinstance(motion, Conveyor) for _, motion in world.motions)
-        self._least_jam = energy_notices.least_jam(world, stepper.h)
+        self._least_jam = notices.least_jam(world, stepper.h)
         self._least = notices.penetration_threshold(world)
         self._stops = notices.rigid_stops(world, stepper)
         self._rounding = notices.roundings(world, self._stops)
@@ -54,41 +52,6 @@ class NoticeMonitor:
         self.notices += new
         return new
 
-    def starts_beyond(self, q: FloatArray) -> bool:
-        """Return True if a configuration (nq,) is beyond a rigid joint limit."""
-        return bool(self._stops) and bool(np.any(notices.limit_violation(self._stops, q[None]) > self._rounding))
-
-    def check_start(self, q: FloatArray) -> tuple[notices.Notice, ...]:
-        """Return the new notices of the configuration (nq,) at the start of a run: violated joint limits."""
-        return self.add_new(notices.limit_violation_notices(self._world, self._stepper, q[None], self._name))
-
-    def has_deep_contact(self, driver: Driver) -> bool:
-        """Return True if any contact in the driver's rows may be too deep."""
-        gaps = driver.chunk.contact["gap"][: driver.contact_rows]
-        return bool(gaps.size) and bool(gaps.min() < self._least)
-
-    def check_contacts(self, driver: Driver, *, begins: bool) -> tuple[notices.Notice, ...]:
-        """Return the new notices of deep contacts in the driver's rows.
-
-        ``begins``: the rows include the first step from the world's initial state.
-        """
-        if not self.has_deep_contact(driver):
-            return ()
-        rows = rows_of_chunks([driver.copied()])
-        found = tuple(
-            notices.overlap_notices(self._world, self._stepper, rows, begins=begins, begun=self._begun, name=self._name)
-        )
-        self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
-        return self.add_new(found)
-
-    def check_islands(self, driver: Driver) -> tuple[notices.Notice, ...]:
-        """Return the new notices of islands without certified forces in the driver's rows."""
-        rows = table_rows(driver.chunk, driver.control, "island")
-        certificates = CertificateTable.from_rows(rows, lambda *_: math.nan)
-        table = UncertifiedTable.of(certificates)
-        contacts = rows_of_chunks([driver.copied()]) if len(table) else rows
-        return self.add_new(notices.uncertified_notices(table, self._world, contacts, self._name))
-
     def energy_of(self, state: StepperState) -> tuple[float, float]:
         """Return kinetic and potential energy [J] of the initial state; infinite if no check needs them."""
         if not self.bounces:
@@ -96,32 +59,40 @@ class NoticeMonitor:
         rows = start_rows(self._world, state, row_lengths(self._world, self._stepper))
         return float(rows["kinetic"][0]), float(rows["potential"][0])
 
-    def check_energy(
-        self, driver: Driver, q: FloatArray, v: FloatArray, before: tuple[float, float]
-    ) -> tuple[notices.Notice, ...]:
-        """Return the new notices of steps in the driver's rows that gain energy, by impacts or by jammed bodies.
+    def is_due(self, driver: Driver, q: FloatArray, energy: Iterable[float], *, look: bool, begins: bool) -> bool:
+        """Return True if the steps in the driver's rows may give a notice, apart from unsolved islands.
 
-        q, v and the kinetic and potential energy ``before`` [J] are from before these steps.
+        ``look``: contacts are inspected. ``begins``: the first step is the world's first. q (nq,) and the kinetic and
+        potential ``energy`` [J] are from before these steps.
         """
+        gaps = driver.chunk.contact["gap"][: driver.contact_rows]
+        if look and gaps.size and gaps.min() < self._least:
+            return True
+        if begins and self._stops and np.any(notices.limit_violation(self._stops, q[None]) > self._rounding):
+            return True
         if not self.bounces:
-            return ()
-        chunk, count = driver.chunk, int(driver.control.chunk_steps)
-        kinetic, potential = np.append(before[0], chunk.kinetic[:count]), np.append(before[1], chunk.potential[:count])
-        rise = np.diff(kinetic + potential)
-        rise = rise[rise > notices.GAIN * kinetic[:-1]]
-        if not rise.size or not (self._rebounds or rise.max() > self._least_jam):
-            return ()
-        first, rows = driver.step - count, rows_of_chunks([driver.copied()])
-        rows |= {f"{table}_step": rows[f"{table}_step"] - first for table in ("contact", "joint", "island")}
+            return False
+        count = int(driver.control.chunk_steps)
+        energies = [
+            np.append(first, getattr(driver.chunk, name)[:count]) for first, name in zip(energy, _ENERGIES, strict=True)
+        ]
+        rise, allowed = np.diff(sum(energies)), notices.GAIN * energies[0][:-1]
+        return bool(np.any((rise > allowed) & (self._rebounds | (rise > self._least_jam))))
+
+    def inspect(self, driver: Driver, q: FloatArray, v: FloatArray) -> tuple[notices.Notice, ...]:
+        """Return the new notices of the steps in the driver's rows, which begin at q and v; none about motion."""
+        first, rows, chunk = driver.step - int(driver.control.chunk_steps), driver.copied(), driver.chunk
+        named = rows_of_chunks([rows])
+        named |= {f"{table}_step": named[f"{table}_step"] - first for table in ("contact", "joint", "island")}
         h = float(chunk.h[0])
         start = StepperState(q=q, v=v, time=float(chunk.time[0]) - h, h=h)
-        recording = Recording.of_run(self._world, self._stepper, start, [rows])
+        recording = Recording.of_run(self._world, self._stepper, start, [named])
+        found = list(notices.step_notices(recording, lambda i: self._name(first + i), self._begun))
+        self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
+        return self.add_new(replace(notice, step=notice.step + first) for notice in found)
 
-        def name(i: int) -> str:
-            return self._name(first + i)
 
-        return self.add_new((*notices.energy_gain_notices(recording, name), *energy_notices.jams(recording, name)))
-
+_ENERGIES = ("kinetic", "potential")
 
 # Seconds before the first line, and between two lines.
 PATIENCE = 5.0

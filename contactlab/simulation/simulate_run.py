@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -170,39 +171,29 @@ def simulate(
         if progress is None:
             progress = default_progress(held, done)
         report = _reporter(driver, world, stepper, start, total, end, progress, watch)
-        if target is None:
-            chunks: list[Rows] = []
-            timings: list[Rows] = []
-
-            def keep(chunk: Rows, timing: Rows) -> None:
-                if chunk:
-                    chunks.append(chunk)
-                timings.append(timing)
-
-            _run(driver, keep, report, portion, at_once=at_once)
-            recording = Recording.of_run(world, stepper, start, [*chunks, *timings], stamp)
-            if driver.failed:
-                raise simulation_error(driver, recording)
-            release_driver(driver)
-            warn_of(recording.notices)
-            return recording
-
-        if writer is None:
+        if target is not None and writer is None:
             # After the driver has checked the arguments, because this discards the old record.
-            writer = held.enter_context(
-                RecordWriter.begin(
-                    target, world, stepper, start, flush_seconds=interval, stamp=stamp or {}, overwrite=overwrite
-                )
-            )
+            given: dict[str, Any] = {"flush_seconds": interval, "stamp": stamp or {}, "overwrite": overwrite}
+            writer = held.enter_context(RecordWriter.begin(target, world, stepper, start, **given))
+        pieces: list[Rows] = []
+
+        def keep(chunk: Rows, timing: Rows) -> None:
+            if writer is None:
+                pieces.extend(piece for piece in (chunk, timing) if piece)
+            else:
+                writer.add({**rows_of_chunks([chunk]), **timing})
+
         try:
-            add = writer.add
-            _run(driver, lambda chunk, timing: add({**rows_of_chunks([chunk]), **timing}), report, portion)
+            _run(driver, keep, report, portion, at_once=at_once)
         finally:
-            writer.flush()
-        if driver.failed:
+            if writer is not None:
+                writer.flush()
+        if driver.failed and target is not None:
             raise simulation_error(driver, Recording.open(target), path=target)
+        recording = Recording.of_run(world, stepper, start, pieces, stamp) if writer is None else writer.pack()
+        if driver.failed:
+            raise simulation_error(driver, recording)
         release_driver(driver)
-        recording = writer.pack()
         warn_of(recording.notices)
         return recording
 

@@ -16,7 +16,7 @@ from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.long_steps import StepMotions
 from contactlab.recording.notices import GAIN, Notice, long_step_notices, warn_of
-from contactlab.recording.recording import Recording, StepCollector
+from contactlab.recording.recording import Recording
 from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.callbacks import motion_poses
@@ -25,7 +25,7 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.prepared import layout_difference, prepare
-from contactlab.stepping.record_schema import Rows, table_rows
+from contactlab.stepping.record_schema import Rows, rows_of_chunks, table_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
@@ -35,6 +35,13 @@ from contactlab.world.world import World
 
 # Steps between two inspections of contacts and motion: at first, and at most.
 LOOK, MOST = 64, 1024
+
+
+def checked_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return values as a finite float64 array of this shape (None: any length), if possible without a copy."""
+    if None not in shape and is_finite_array(values, cast("tuple[int, ...]", shape)):
+        return cast("FloatArray", values)
+    return finite_array(values, name, shape, SimulationConfigError)
 
 
 class Simulation:
@@ -81,7 +88,10 @@ class Simulation:
         self._none = np.zeros(world.nv)
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
-        self._kept = StepCollector(world, stepper, begin) if record else None
+        # The rows of the steps from a state; None unless steps are recorded.
+        self._kept: list[Rows] | None = [] if record else None
+        self._start = begin
+        self._recording: Recording | None = None  # made when it is first read
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
         self._driver.looks[layout.ALONE] = 1
         self._contacts: ContactTable | None = None  # made when it is first read
@@ -162,7 +172,7 @@ class Simulation:
             Notices of the run, one of each kind: see `notices`.
         """
         driver = self._driver
-        applied = self._none if tau is None else self._force(tau)
+        applied = self._none if tau is None else checked_array("tau", tau, self._none.shape)
         driver.set_inputs(applied, targets)
         wrenches = None if f_ext is None else checked_wrenches(self.world.model, f_ext)
         end = driver.step + (n if type(n) is int and n >= 0 else whole_number("n", n, 0))
@@ -180,14 +190,14 @@ class Simulation:
         If steps are recorded, ``end`` must be the next one, because the chunk is copied once.
         """
         driver = self._driver
-        self._contacts = None
+        self._contacts = self._recording = None
         found = True
         while found and driver.step < end:
             found = driver.advance_alone(end)
             if found and driver.failed:
                 self._fail()
             if self._kept is not None:
-                self._kept.add(driver.copied())
+                self._kept.append(driver.copied())
             if found:
                 warn_of(self._inspect_step())
 
@@ -204,7 +214,7 @@ class Simulation:
         """
         if self._lineariser is None or not self._lineariser.serves(self.world, self.stepper, wrt):
             self._lineariser = StepLinearizer(self.world, self.stepper, wrt)
-        applied = self._none if tau is None else self._force(tau)
+        applied = self._none if tau is None else checked_array("tau", tau, self._none.shape)
         return self._lineariser.of_run(self._driver, applied, targets)
 
     @property
@@ -221,7 +231,10 @@ class Simulation:
         """
         if self._kept is None:
             raise SimulationConfigError("record", "is False, so no step was kept: use Simulation(..., record=True)")
-        return self._kept.recording()
+        if self._recording is None:
+            pieces: list[Rows] = [rows_of_chunks(self._kept)] if self._kept else []
+            self._recording = Recording.of_run(self.world, self.stepper, self._start, pieces)
+        return self._recording
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -254,19 +267,15 @@ class Simulation:
         """Inspect the last step as far as it is due; return the new notices, and set when to inspect the next one."""
         driver, chunk, q, v = self._driver, self._driver.chunk, self._driver.q_before, self._driver.v_before
         found: tuple[Notice, ...] = ()
-        if driver.uncertified > self._uncertified:
-            self._uncertified = driver.uncertified
-            found += self._watch.check_islands(driver)
+        first, before = driver.step == 1, self._energy
+        look = first or driver.step > self._next_inspection
         if self._watch.bounces:
-            before = self._energy
             self._energy = float(chunk.kinetic[0]), float(chunk.potential[0])
-            if sum(self._energy) > sum(before) + GAIN * before[0]:
-                found += self._watch.check_energy(driver, q, v, before)
-        first = driver.step == 1
-        if first and self._begins and self._watch.starts_beyond(q):
-            found += self._watch.check_start(q)
-        if first or driver.step > self._next_inspection:
-            found += self._watch.check_contacts(driver, begins=self._begins)
+        gained = sum(self._energy) > sum(before) + GAIN * before[0]
+        due = (look or gained) and self._watch.is_due(driver, q, before, look=look, begins=first and self._begins)
+        if due or driver.uncertified > self._uncertified:
+            found += self._watch.inspect(driver, q, v)
+        self._uncertified = driver.uncertified
         if driver.step > self._next_inspection:
             self._next_inspection = driver.step + min(max(LOOK, self._past + driver.step), MOST)
             work, last = driver.work, driver.step - 1
@@ -289,11 +298,6 @@ class Simulation:
         for name in self.world.model.names[:1]:
             point_velocity_6d(self.world.model, self._q[None], self._v[None], name, (0.0, 0.0, 0.0))
 
-    def _force(self, tau: ArrayLike) -> FloatArray:
-        if is_finite_array(tau, self._none.shape):
-            return cast("FloatArray", tau)
-        return finite_array(tau, "tau", self._none.shape, SimulationConfigError)
-
     def _fail(self) -> NoReturn:
         """Raise the error of the failed step, with the record up to it; return the driver to the start of this step."""
         driver = self._driver
@@ -301,7 +305,7 @@ class Simulation:
         if self._kept is None:
             recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.pop_chunk()])
         else:
-            recording = self._kept.recording()
+            recording = self.recording
         try:
             raise simulation_error(driver, recording)
         finally:
@@ -347,9 +351,8 @@ class Simulation:
         made = self._driver.step
         self._driver.restart(begin)
         self._past, self._next_inspection = self._past + made, self._next_inspection - made
-        if self._kept is not None:
-            self._kept = StepCollector(self.world, self.stepper, begin)
-        self._contacts = None
+        self._start, self._kept = begin, None if self._kept is None else []
+        self._contacts = self._recording = None
         self._begin_inspection()
 
     def _rows(self, table: str) -> Rows:

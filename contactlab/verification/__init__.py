@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import module_hooks
-from contactlab.verification.report import CONDITIONS, ConditionReport, VerificationFailure, VerificationReport
-from contactlab.verification.verifying import verify
+from contactlab.verification.verifying import (
+    CONDITIONS,
+    ConditionReport,
+    VerificationFailure,
+    VerificationReport,
+    verify,
+)
 
 __all__ = ["CONDITIONS", "ConditionReport", "VerificationFailure", "VerificationReport", "verify"]
 

@@ -6,13 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sparse
 
 from contactlab.contact import BodyShape
 from contactlab.recording.world_io import RecordedMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
-from contactlab.verification.contacts import frames_of, pairs_of, surface_motion
-from contactlab.verification.dynamics import Blocks, free_momentum, mass_solve, mass_times, solved_where_regular
+from contactlab.verification.contacts import admits, frames_of, pairs_of
+from contactlab.verification.dynamics import (
+    Blocks,
+    by_tree,
+    free_momentum,
+    mass_solve,
+    mass_times,
+    solved_where_regular,
+)
 from contactlab.verification.equal_compliance_check import EqualComplianceCheck
 from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
@@ -20,7 +28,7 @@ from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws
 from contactlab.verification.motion import cross, integrate, rotate, shifting
 from contactlab.verification.motion_checks import FreeMotion, displacement, free_motion, projection_findings
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.portion import TINY, Found, StepSlice, TreeRows, groups, length_of, max_relative, rows_of
+from contactlab.verification.portion import TINY, Found, Islands, StepSlice, groups, length_of, max_relative, rows_of
 
 ROUNDING = 1e-12  # relative to the time for which a tree has rested
 HEIGHT = 1e-4  # relative to the size of a world: a lift by this distance changes energies by their accuracy
@@ -45,9 +53,9 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     frames = frames_of(portion.column("normal"), recording.stepper.edges_in(recording.world), recording.world.plane)
     yield from table_findings(portion, frames)
     shown, wrong = pairs.wrong_contacts(portion)
-    yield "geometry", portion.at[shown], portion.numbers("island")[shown], portion.contacts[shown], wrong
+    yield "geometry", portion.at[shown], portion.column("island")[shown], portion.contacts[shown], wrong
     impulses = np.hstack((portion.column("impulse"), portion.column("moment")))
-    push = portion.scattered(portion.points, portion.at, impulses)
+    push = portion.effect(impulses)
     forces = row_forces(portion)
     # Subtract the effect of the impulses: the result is near v_free, where the search for its midpoint begins.
     momentum, laws, push = _free(portion, push, forces)
@@ -55,13 +63,14 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     free = free_motion(portion, laws, M)
     if free is not None:
         momentum = np.where(free.dofs, mass_times(M, free.v) - h[:, None] * laws.push, momentum)
-    dq = displacement(portion, M, laws, frames)
+    islands = Islands.of(portion)
+    dq = displacement(portion, islands, M, laws, frames)
     yield "integration", everywhere, -1, -1, _integration(portion, dq, free)
-    yield from projection_findings(portion, laws, dq, frames)
+    yield from projection_findings(portion, islands, laws, dq, frames)
     yield "motion", everywhere, -1, -1, _motion(portion, laws, momentum, push, impulses, forces)
     v_free = mass_solve(M, momentum + h[:, None] * laws.push)
     yield from slip_findings(portion, frames, v_free)
-    yield from island_findings(portion, frames, laws, forces, v_free, M, selections)
+    yield from island_findings(portion, islands, frames, laws, forces, v_free, M, selections)
 
 
 def _free(portion: StepSlice, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:
@@ -100,11 +109,10 @@ def _motion(
     off[asleep] = 0.0
     laid = np.einsum("sn,snv->sv", np.abs(forces), np.abs(laws.J))
     size = state.momentum_size(portion.v) + state.momentum_size(v_plus)
-    lengths = np.stack([np.linalg.norm(impulses[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
-    columns = [np.stack([np.linalg.norm(one.J[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
-               for one in portion.points]  # fmt: skip
-    sizes = tuple(TreeRows(one.tree, one.of, J) for one, J in zip(portion.points, columns, strict=True))
-    size += portion.scattered(sizes, portion.at, lengths)
+    lengths = np.linalg.norm(impulses.reshape(-1, 3), axis=1)
+    axes = sparse.kron(sparse.eye(lengths.size), np.ones((1, 3)))
+    columns = (axes @ portion.points.power(2)).sqrt()
+    size += (columns.T @ lengths).reshape(size.shape)
     least = WHOLE * _momentum_scale(state.M, size)
     size += h * (np.abs(portion.tau) + state.force_size + laid) + within * np.abs(v_plus) + h * np.abs(laws.push)
     return max_relative(off, np.maximum(size, least))
@@ -115,13 +123,13 @@ def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
 
     |M_i v| <= sqrt(M_ii v' M v): a much smaller momentum is rounding of the whole, for example of a needle's spin.
     """
-    own = [np.sqrt(np.maximum(np.einsum("nii->ni", block), 0.0)) for block in M]
-    parts = np.split(size, np.cumsum([one.shape[1] for one in own])[:-1], axis=1) if own else []
-    speeds = [
-        np.divide(part, one, out=np.zeros_like(part), where=one > 0.0) for part, one in zip(parts, own, strict=True)
-    ]
-    out = [one * speed.max(axis=1, keepdims=True, initial=0.0) for one, speed in zip(own, speeds, strict=True)]
-    return np.concatenate(out, axis=1) if out else np.zeros_like(size)
+
+    def largest(block: FloatArray, part: FloatArray) -> FloatArray:
+        own = np.sqrt(np.maximum(np.einsum("nii->ni", block), 0.0))
+        speed = np.divide(part, own, out=np.zeros_like(part), where=own > 0.0)
+        return np.asarray(own * speed.max(axis=1, keepdims=True, initial=0.0))
+
+    return by_tree(largest, M, size)
 
 
 def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) -> FloatArray:
@@ -144,22 +152,20 @@ def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) ->
 def _kinematic(portion: StepSlice) -> Iterator[Found]:
     """Yield the distance of pose and twist of each kinematic body from its motion, if the record has the motion."""
     rows, length = portion.recording.rows, length_of(portion.recording.world)
+    steps, begins, everywhere = portion.steps, portion.recording.time[portion.steps], np.arange(portion.steps.size)
     # A pose has rotation, then position; a twist has angular, then linear velocity.
     pose_unit, twist_unit = np.repeat((1.0, length), (9, 3)), np.repeat((1.0, length), 3)
     for row, (_, motion) in enumerate(portion.recording.world.motions):
         if isinstance(motion, RecordedMotion):
             continue
-        for s, (i, h) in enumerate(zip(portion.steps, portion.h, strict=True)):
-            time = float(portion.recording.time[i])
-            off = []
-            for state, t in ((i, time), (i + 1, time + h)):
-                pose = motion.pose(t)
-                wanted = np.append(pose.R.ravel(), pose.p)
-                off.append((rows["motion_pose"][state, row] - wanted, wanted, pose_unit))
-            twist = motion.twist(time + 0.5 * h)
-            off.append((rows["motion_twist"][i, row] - twist, twist, twist_unit))
-            values = [np.max(np.abs(one) / (unit + np.abs(wanted))) for one, wanted, unit in off]
-            yield "kinematic", np.full(len(off), s), -1, -1, np.array(values)
+        for end, times in enumerate((begins, begins + portion.h)):
+            poses = [motion.pose(float(t)) for t in times]
+            wanted = np.array([np.append(pose.R.ravel(), pose.p) for pose in poses])
+            off = np.abs(rows["motion_pose"][steps + end, row] - wanted)
+            yield "kinematic", everywhere, -1, -1, np.max(off / (pose_unit + np.abs(wanted)), axis=1)
+        twists = np.array([motion.twist(float(t)) for t in begins + 0.5 * portion.h])
+        off = np.abs(rows["motion_twist"][steps, row] - twists)
+        yield "kinematic", everywhere, -1, -1, np.max(off / (twist_unit + np.abs(twists)), axis=1)
 
 
 def _energies(portion: StepSlice) -> FloatArray:
@@ -193,20 +199,19 @@ def _check_sleep(portion: StepSlice, s: int) -> bool:
     if sleep is None:
         return True
     asleep, before, after = rows["asleep"][i] != 0, rows["rest"][i], rows["rest"][i + 1]
-    if np.any(asleep & (before < sleep.time)) or np.any(after[asleep] != before[asleep]):
-        return False
-    if np.any(after[~asleep] > (before[~asleep] + portion.h[s]) * (1.0 + ROUNDING)):
-        return False
     fastest = np.maximum.reduceat(np.abs(portion.v_plus[s]), world.tree_starts[:-1])
-    if np.any((after > 0.0) & (fastest >= sleep.speed)) or np.any(portion.v_plus[s, _asleep(portion)[s]] != 0.0):
-        return False
-    chosen = rows_of(rows["contact_step"], np.array([i]))[0]
+    chosen, bodies = rows_of(rows["contact_step"], np.array([i]))[0], np.flatnonzero(recording.asleep[i])
     touching = np.concatenate([rows[name][chosen] for name in ("contact_body_a", "contact_body_b")])
-    bodies = np.flatnonzero(recording.asleep[i])
-    if np.isin(touching, bodies).any():
-        return False
     where = [world.model.q_slice(world.model.names[b]) for b in bodies]
-    return all(np.array_equal(recording.q[i][own], recording.q[i + 1][own]) for own in where)
+    return not (
+        np.any(asleep & (before < sleep.time))
+        or np.any(after[asleep] != before[asleep])
+        or np.any(after[~asleep] > (before[~asleep] + portion.h[s]) * (1.0 + ROUNDING))
+        or np.any((after > 0.0) & (fastest >= sleep.speed))
+        or np.any(portion.v_plus[s, _asleep(portion)[s]] != 0.0)
+        or np.isin(touching, bodies).any()
+        or any(np.any(recording.q[i][own] != recording.q[i + 1][own]) for own in where)
+    )
 
 
 NEAR = 1e-9  # tolerance of a listed point, relative to its distance from the origin
@@ -222,7 +227,7 @@ def uncovered(portion: StepSlice) -> FloatArray:
     """
     recording = portion.recording
     world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)
-    ground, shape, listed = portion.numbers("half_space"), portion.numbers("shape_b"), portion.column("point")
+    ground, shape, listed = portion.column("half_space"), portion.column("shape_b"), portion.column("point")
     names, asleep, length = world.model.names, recording.asleep[portion.steps], length_of(world)
     depth = portion.column("gap")
     of_shapes = dict(groups(np.where(ground >= 0, shape, -1)))
@@ -237,10 +242,8 @@ def uncovered(portion: StepSlice) -> FloatArray:
         origin_velocity, turning = rotate(body.Jv, v), rotate(body.Jw, v)
         own = of_shapes.get(number, none)
         for s, plane in enumerate(world.half_spaces):
-            if world.half_space_filters:
-                category, mask = world.half_space_filters[s]
-                if not surface.category & mask or not category & surface.mask:
-                    continue
+            if not admits(world, s, surface):
+                continue
             gap = (body.p @ plane.normal - plane.offset)[:, None] + arms @ plane.normal - radii
             # The normal speed of rotation: (w x arm) . n = (n x w) . arm.
             speed = (origin_velocity @ plane.normal)[:, None] + rotate(arms, cross(plane.normal, turning))
@@ -281,7 +284,7 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
     """Check values that the contact table contains twice: impulses and forces, gap and position."""
     world = portion.recording.world
     r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
-    normal, point, island = portion.column("normal"), portion.column("point"), portion.numbers("island")
+    normal, point, island = portion.column("normal"), portion.column("point"), portion.column("island")
     wanted = h * (z[:, :1] * normal + np.einsum("nr,nri->ni", z[:, 1 : 1 + r] - z[:, 1 + r : 1 + 2 * r], frames[:, 1:]))
     t1 = frames[:, 1]
     along = np.stack([np.sum(wanted * axis, axis=1) for axis in (normal, t1, cross(normal, t1))], axis=1)
@@ -291,7 +294,7 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
     yield "impulse", portion.at, island, portion.contacts, max_relative(off, size)
     mu, restitution = pairs_of(portion, frames[:, 0])
     worst = np.maximum(np.abs(portion.column("mu") - mu), np.abs(portion.column("restitution") - restitution))
-    half_space, own = portion.numbers("half_space"), portion.numbers("shape_b")
+    half_space, own = portion.column("half_space"), portion.column("shape_b")
     # Points of shapes are the contact points; for a cylinder's rim the point is midway to the plane.
     midway = np.array([not isinstance(surface.shape, BodyShape) for surface in world.surfaces] or [False])
     whole = np.where(midway[np.clip(own, 0, midway.size - 1)] & (own >= 0) & (own < midway.size), 2.0, 1.0)
@@ -313,28 +316,27 @@ def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
 
 def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
     """Check slips and modes against the velocities, v_free (ns, nv) without contacts, and fN."""
-    surface_velocity = surface_motion(portion, frames[:, 0])[:, :3]
-    after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
-    free = np.linalg.norm(surface_velocity, axis=1)
-    starts = portion.recording.world.tree_starts
-    for one in portion.points:
-        own = slice(starts[one.tree], starts[one.tree + 1])
-        J, at = one.J[:, :3], portion.at[one.of]
-        after[one.of] += rotate(J, portion.v_plus[at, own])
-        free[one.of] += np.linalg.norm(rotate(J, v_free[at, own]), axis=1)
-        size[one.of] += rotate(np.abs(J), np.abs(portion.v_plus[at, own]))
+    surface_velocity = portion.surfaces[:, :3]
+    after = portion.speeds(portion.v_plus)[:, :3]
+    size = (abs(portion.points) @ np.abs(portion.v_plus).ravel()).reshape(-1, 6)[:, :3]
+    world, free = portion.recording.world, np.linalg.norm(surface_velocity, axis=1)
+    trees = np.append(world.body_trees, -1)
+    speeds = np.sqrt(np.add.reduceat(portion.v_plus**2, world.tree_starts[:-1], axis=1))
+    speeds = np.hstack((speeds, np.zeros((portion.steps.size, 1))))
+    for side, J in zip("ba", portion.sides, strict=True):
+        free += np.linalg.norm((J @ v_free.ravel()).reshape(-1, 6)[:, :3], axis=1)
         # Points on a body's axis of rotation are on it only up to rounding.
-        whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
-        size[one.of] += FAINT / 3.0 * whole[:, None]
+        whole = np.linalg.norm(np.sqrt(np.asarray(J.power(2).sum(axis=1))).reshape(-1, 6)[:, :3], axis=1)
+        size += FAINT / 3.0 * (whole * speeds[portion.at, trees[portion.column(f"body_{side}")]])[:, None]
     normal = frames[:, 0]
     after = after - surface_velocity
     slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)
-    if portion.recording.world.plane is not None:
+    if world.plane is not None:
         slip = np.linalg.norm(cross(normal, after), axis=1)
     off = max_relative((portion.column("slip") - slip)[:, None], (size + np.abs(surface_velocity)).sum(axis=1)[:, None])
-    mode, edge = portion.numbers("mode"), SLIDING * free
+    mode, edge = portion.column("mode"), SLIDING * free
     closed = portion.column("z")[:, 0] > 0.0
     near = np.abs(slip - edge) <= EDGE * (edge + size.sum(axis=1))
     wanted = np.where(closed, np.where(slip > edge, SLIDE, STICK), OPEN)
     right = (mode == wanted) | (closed & near & ((mode == SLIDE) | (mode == STICK)))
-    yield "slip", portion.at, portion.numbers("island"), portion.contacts, np.where(right, off, np.inf)
+    yield "slip", portion.at, portion.column("island"), portion.contacts, np.where(right, off, np.inf)

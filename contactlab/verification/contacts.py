@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from contactlab.contact import Material, PowerLaw, RestitutionLaw, combine
@@ -15,12 +16,9 @@ from contactlab.contact.material import MaxLaw
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import cross
-from contactlab.verification.portion import StepSlice, TreeRows, distinct
-from contactlab.world.motion import belt_twist
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
-
+from contactlab.verification.portion import Matrix, StepSlice, distinct, sparse_rows
+from contactlab.world.surface import Collider
+from contactlab.world.world import World
 
 # Relative distance from a threshold within which rounding may decide the comparison.
 UNDECIDED = 1e-9
@@ -44,11 +42,9 @@ class ContactRows:
     plus_columns: IntArray
     minus_columns: IntArray
     slack: IntArray
-    axes: FloatArray  # (nt, 3) directions of the moment rows, which are the last rows of F
     gamma: FloatArray  # (nc,) softening of the normal rows [s/kg]
-    drive: FloatArray  # (nc,) approach speed [m/s] due to kinematic bodies, negated
     kF: FloatArray  # (nr,) slip [m/s] due to the surfaces of kinematic bodies
-    rigid: NDArray[np.bool_]  # (nc,) True for contacts without a spring
+    along: Matrix  # (nc + nr, 6 nc) directions of the rows' forces and moments; moment rows are the last rows of F
 
     @property
     def row_contact(self) -> IntArray:
@@ -67,28 +63,11 @@ class ContactRows:
         plus, minus = by_contact[owner, self.plus_columns], by_contact[owner, self.minus_columns]
         return by_contact[:, 0], plus, minus, by_contact[self.cone_contacts, self.slack]
 
-    def moments(self, friction: FloatArray) -> FloatArray:
-        """Return the moments (nc, 3) of torsional and rolling friction on body B [N m], of the forces (nr,)."""
-        out, own = np.zeros((self.at.size, 3)), slice(self.cone.size - self.axes.shape[0], self.cone.size)
-        np.add.at(out, self.cone_contacts[self.cone[own]], friction[own, None] * self.axes)
-        return out
 
-    def part(self, contacts: NDArray[np.bool_]) -> tuple[ContactRows, NDArray[np.bool_]]:
-        """Return the rows of selected contacts (nc,), and a mask of the selected nc + nr rows."""
-        cones = contacts[self.cone_contacts]
-        slips = cones[self.cone]
-        renumber = [np.cumsum(chosen) - 1 for chosen in (contacts, cones)]
-        chosen = {"mu": cones, "cone_contacts": cones, "slack": cones, "axes": slips[slips.size - self.axes.shape[0] :]}
-        chosen |= dict.fromkeys(("cone", "plus_columns", "minus_columns", "kF"), slips)
-        cut = {one.name: getattr(self, one.name)[chosen.get(one.name, contacts)] for one in fields(self)}
-        cut |= {"cone_contacts": renumber[0][cut["cone_contacts"]], "cone": renumber[1][cut["cone"]]}
-        return replace(self, **cut), np.concatenate((contacts, slips))
+def contact_rows(portion: StepSlice, v_free: FloatArray, directions: FloatArray) -> tuple[ContactRows, Matrix]:
+    """Return the contacts of a portion, and the Jacobian of their rows.
 
-
-def contact_rows(
-    portion: StepSlice, v_free: FloatArray, directions: FloatArray
-) -> tuple[ContactRows, tuple[TreeRows, ...]]:
-    """Return the contacts of a portion, and their Jacobians by trees, row by row.
+    Rows are: nc normals, r directions of each contact, then all rows of moments.
 
     ``v_free`` (ns, nv) is the velocity without constraint forces; ``directions`` are from `frames_of`.
     """
@@ -99,7 +78,7 @@ def contact_rows(
     h, gap = portion.h[at], portion.column("gap")
     before, free = (normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
     # Contributions of moving kinematic surfaces to every rate.
-    drive = np.einsum("nij,nj->ni", directions, -surface_motion(portion, directions[:, 0])[:, :3])
+    drive = np.einsum("nij,nj->ni", directions, -portion.surfaces[:, :3])
     surfaces, numbers = material_pairs(world, rows, chosen)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     stiffness, dissipation = springs.T
@@ -124,73 +103,38 @@ def contact_rows(
     cone = np.repeat(np.arange(counts.size), counts)
     places = np.concatenate((np.ones(nc, dtype=np.int64), turning.places))
     inner = np.arange(cone.size) - (np.cumsum(counts) - counts)[cone]
+    contacts = np.concatenate((np.arange(nc), turning.contacts))
+    # Forces act on the point, and moments on the angular velocity.
+    own, last = np.arange(nc)[:, None], np.arange(r * nc, cone.size)[:, None]
+    point, turned = 6 * own + np.arange(3), 6 * contacts[cone[r * nc :], None] + np.arange(3, 6)
+    parts = [(own, point, directions[:, :1]), (nc + r * own + np.arange(r), point, directions[:, 1:])]
+    along = sparse_rows([*parts, (nc + last, turned, turning.directions[:, None])], (nc + cone.size, 6 * nc))
     found = ContactRows(
         at,
         directions,
         k,
         np.concatenate((rows["contact_mu"][chosen], turning.lengths)),
-        np.concatenate((np.arange(nc), turning.contacts)),
+        contacts,
         cone,
         places[cone] + inner,
         (places + counts)[cone] + inner,
         places + 2 * counts,
-        turning.directions,
         gamma,
-        drive[:, 0],
         np.concatenate((drive[:, 1:].ravel(), turning.k)),
-        rigid,
+        along,
     )
-    return found, _jacobians(portion, found, turning)
-
-
-def _jacobians(portion: StepSlice, rows: ContactRows, turning: MomentRows) -> tuple[TreeRows, ...]:
-    """Return the rows [N; F] of the contacts, and their rows of moments, on the velocities of each tree.
-
-    Row numbers are: nc normals, r directions of each contact, then all rows of moments.
-    """
-    nc, r = rows.directions.shape[0], rows.directions.shape[1] - 1
-    found, leans = [], turning.contacts[np.repeat(np.arange(turning.counts.size), turning.counts)]
-    for one in portion.points:
-        numbers = np.hstack((one.of[:, None], nc + r * one.of[:, None] + np.arange(r)))
-        found.append(TreeRows(one.tree, numbers, rows.directions[one.of] @ one.J[:, :3]))
-        if leans.size:
-            place = np.full(nc, -1)
-            place[one.of] = np.arange(one.of.size)
-            here = np.flatnonzero(place[leans] >= 0)
-            J = np.einsum("mi,min->mn", turning.directions[here], one.J[place[leans[here]], 3:])
-            found.append(TreeRows(one.tree, nc + r * nc + here[:, None], J[:, None]))
-    return tuple(found)
+    return found, sparse.csr_matrix(along @ portion.points)
 
 
 def normal_rates(
-    portion: StepSlice, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
+    portion: StepSlice, normals: FloatArray, v: FloatArray, part: Callable[[Any], Any] = lambda values: values
 ) -> FloatArray:
     """Return N v (nc,) for normals (nc, 3) and the velocities v (ns, nv) of the steps.
 
-    With ``part=np.abs`` return the sums of the absolute terms of N v.
+    With ``part=abs`` return the sums of the absolute terms of N v.
     """
-    starts, out = portion.recording.world.tree_starts, np.zeros(portion.contacts.size)
-    for one in portion.points:
-        own = v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]
-        out[one.of] += np.einsum("mi,min,mn->m", part(normals[one.of]), part(one.J[:, :3]), part(own))
-    return out
-
-
-def surface_motion(portion: StepSlice, normals: FloatArray) -> FloatArray:
-    """Return velocity and angular velocity (nc, 6) of body A's surface if A is a kinematic body.
-
-    Along the normal (nc, 3) it is the body's velocity, because a belt moves only along its body.
-    """
-    rows, a, out = portion.recording.rows, portion.numbers("body_a"), np.zeros((portion.contacts.size, 6))
-    for row, (body, _) in enumerate(portion.recording.world.motions):
-        own = np.flatnonzero(a == body)
-        steps = portion.steps[portion.at[own]]
-        twist, pose = rows["motion_twist"][steps, row], rows["motion_pose"]
-        belt = belt_twist(pose[steps, row], pose[steps + 1, row], twist, portion.h[portion.at[own]])
-        arm, n = portion.column("point")[own] - pose[steps, row, 9:], normals[own]
-        out[own] = np.hstack((twist[:, 3:] + cross(twist[:, :3], arm), twist[:, :3]))
-        out[own, :3] -= np.sum(n * (belt[:, 3:] + cross(belt[:, :3], arm)), axis=1, keepdims=True) * n
-    return out
+    speeds = np.asarray(part(portion.points) @ part(v).ravel()).reshape(-1, 6)
+    return np.asarray(np.sum(part(normals) * speeds[:, :3], axis=1))
 
 
 def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> FloatArray:
@@ -230,9 +174,9 @@ def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, Float
     if all(isinstance(e, float) for _, e in known):
         restitution = np.array([e for _, e in known], dtype=np.float64)[numbers]
     else:
-        of_surface = np.sum(normals * surface_motion(portion, normals)[:, :3], axis=1)
+        of_surface = np.sum(normals * portion.surfaces[:, :3], axis=1)
         speed = of_surface - normal_rates(portion, normals, portion.v)
-        off = UNDECIDED * normal_rates(portion, normals, portion.v, np.abs)
+        off = UNDECIDED * normal_rates(portion, normals, portion.v, abs)
         ends = np.array([[_coefficients(e, speed + way * off) for _, e in known] for way in (-1.0, 1.0)])
         low, high = np.sort(ends[:, numbers, np.arange(numbers.size)], axis=0)
         restitution = np.clip(said[1], low, high)
@@ -270,6 +214,14 @@ def material_pairs(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntAr
     return pairs, numbers
 
 
+def admits(world: World, half_space: int, surface: Collider) -> bool:
+    """Return True if the collision filters allow a shape to touch a half-space."""
+    if not world.half_space_filters:
+        return True
+    category, mask = world.half_space_filters[half_space]
+    return bool(surface.category & mask and category & surface.mask)
+
+
 def _spring_of(one: Material | None, other: Material | None) -> tuple[float, float]:
     """Return stiffness and dissipation of two damped springs in series; infinite and 0 for rigid surfaces."""
     springs = [material for material in (one, other) if material is not None and math.isfinite(material.stiffness)]
@@ -298,7 +250,7 @@ def extent_of(portion: StepSlice, sizes: FloatArray) -> FloatArray:
     """
     least = float(np.min(sizes, initial=np.inf))
     known = np.append(sizes, np.inf)
-    size = np.minimum(known[portion.numbers("shape_a")], known[portion.numbers("shape_b")])
+    size = np.minimum(known[portion.column("shape_a")], known[portion.column("shape_b")])
     return np.where(np.isfinite(size), size, least if math.isfinite(least) else 1.0)
 
 
@@ -370,9 +322,9 @@ def moments_of(
     torsional, rolling = np.array(known).reshape(-1, 2)[numbers].T
     if world.plane is not None:
         torsional = 0.0 * torsional  # in the plane there is no spin
-    surface_turning = surface_motion(portion, frames[:, 0])[:, 3:]
+    surface_turning = portion.surfaces[:, 3:]
     about, over = np.flatnonzero(torsional > 0.0), np.flatnonzero(rolling > 0.0)
-    axes = _axes(world, frames[over], (_turning(portion) - surface_turning)[over])
+    axes = _axes(world, frames[over], (portion.speeds(portion.v)[:, 3:] - surface_turning)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))
     directions = np.concatenate((frames[about, 0], axes.reshape(-1, 3)))
     return MomentRows(
@@ -383,15 +335,6 @@ def moments_of(
         np.repeat((1, axes.shape[1]), (about.size, over.size)),
         np.repeat((2 + 2 * r, 5 + 2 * r), (about.size, over.size)),
     )
-
-
-def _turning(portion: StepSlice) -> FloatArray:
-    """Return the angular velocities (nc, 3) of bodies B relative to bodies A."""
-    starts, w = portion.recording.world.tree_starts, np.zeros((portion.contacts.size, 3))
-    for one in portion.points:
-        own = portion.v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]
-        w[one.of] += np.einsum("min,mn->mi", one.J[:, 3:], own)
-    return w
 
 
 def _axes(world: World, frames: FloatArray, w: FloatArray) -> FloatArray:

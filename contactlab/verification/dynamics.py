@@ -6,17 +6,16 @@ M is stored tree by tree; arrays of many states have the states as first axis, a
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from contactlab.multibody import Model
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.motion import BodyKinematics, cross, integrate, moving_bodies, rotate, skew, tree_roots
-
-if TYPE_CHECKING:
-    from contactlab.multibody import Model
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 #: Matrices (ns, n, n) of every tree, in the order of its velocities.
 Blocks = tuple[FloatArray, ...]
@@ -40,6 +39,8 @@ class Dynamics:
     bodies: dict[str, BodyKinematics]  # frames by the bodies' names
     M: Blocks  # mass matrix
     bias: FloatArray  # (ns, nv) generalised force of weight and velocity products, on the left-hand side
+    weight: FloatArray  # (ns, nv) the part of the weight
+    fastest: FloatArray  # (ns, nt) largest angular speed of a heavy body in each tree [rad/s]
     # (ns, nv) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Magnitudes are lengths of
     # vectors, not of entries, because an entry that vanishes for the chosen axes is rounded like the whole vector.
     force_size: FloatArray
@@ -56,6 +57,8 @@ class Dynamics:
             {name: body.at(states) for name, body in self.bodies.items()},
             tuple(block[states] for block in self.M),
             self.bias[states],
+            self.weight[states],
+            self.fastest[states],
             self.force_size[states],
             tuple((own, J[:, states], size[:, states]) for own, J, size in self.spread),
             self.kinetic[states],
@@ -71,51 +74,46 @@ class Dynamics:
         return size
 
 
+def by_tree(change: Callable[[FloatArray, FloatArray], FloatArray], M: Any, v: FloatArray) -> FloatArray:
+    """Return a vector (ns, nv) whose part of every tree is a function of its block of M and of its part of v."""
+    if not M:
+        return np.zeros_like(v)
+    ends = np.cumsum([block.shape[1] for block in M])
+    parts = np.split(v, ends[:-1], axis=1)
+    return np.concatenate([change(block, part) for block, part in zip(M, parts, strict=True)], axis=1)
+
+
 def mass_times(M: Any, v: FloatArray) -> FloatArray:
     """Return M v (ns, nv), tree by tree."""
-    return (
-        np.zeros_like(v)
-        if not M
-        else np.concatenate([rotate(block, part) for block, part in zip(M, _parts(M, v), strict=True)], axis=1)
-    )
+    return by_tree(rotate, M, v)
 
 
 def mass_solve(M: Any, momentum: FloatArray) -> FloatArray:
     """Return M^-1 p (ns, nv), tree by tree."""
-    parts = zip(M, _parts(M, momentum), strict=True)
-    return (
-        np.zeros_like(momentum)
-        if not M
-        else np.concatenate([np.linalg.solve(block, part[..., None])[..., 0] for block, part in parts], axis=1)
-    )
+    return by_tree(_solved, M, momentum)
 
 
 def solved_where_regular(M: Any, momentum: FloatArray) -> FloatArray:
     """Return M^-1 p (ns, nv), zero for trees whose M is singular without damping and drives."""
-    out = np.zeros_like(momentum)
-    start = 0
-    for block, part in zip(M, _parts(M, momentum), strict=True):
-        own = slice(start, start + block.shape[1])
-        start = own.stop
+
+    def solved(block: FloatArray, part: FloatArray) -> FloatArray:
         with contextlib.suppress(np.linalg.LinAlgError):
-            out[:, own] = np.linalg.solve(block, part[..., None])[..., 0]
-    return out
+            return _solved(block, part)
+        return np.zeros_like(part)
+
+    return by_tree(solved, M, momentum)
 
 
-def _parts(M: Any, v: FloatArray) -> list[FloatArray]:
-    """Split v (ns, nv) into the velocities of each block of M."""
-    if not M:
-        return []
-    ends = np.cumsum([block.shape[1] for block in M])
-    return np.split(v, ends[:-1], axis=1)
+def _solved(M: FloatArray, p: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.solve(M, p[..., None])[..., 0])
 
 
 def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
     """Return the dynamics at states q (ns, nq), v (ns, nv), with all velocity products evaluated there."""
     bodies, ns, gravity = moving_bodies(world, q, v), q.shape[0], world.model.gravity
     M = tuple(np.zeros((ns, n, n)) for n in np.diff(world.tree_starts))
-    bias, size, spread = np.zeros((ns, world.nv)), np.zeros((ns, world.nv)), []
-    potential = np.zeros(ns)
+    bias, weight, size = np.zeros((3, ns, world.nv))
+    potential, fastest, spread = np.zeros(ns), np.zeros((ns, len(M))), []
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
         own = spec.inertia
         if own is None:
@@ -131,6 +129,9 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
         M[tree][...] += own.mass * Jt @ J + Jwt @ inertia @ Jw
         acceleration = body.point_acceleration(com)
         bias[:, body.own] += rotate(Jt, own.mass * (acceleration - gravity))
+        weight[:, body.own] -= own.mass * (Jt @ gravity)
+        if own.mass > 0.0:
+            fastest[:, tree] = np.maximum(fastest[:, tree], np.linalg.norm(body.w, axis=1))
         bias[:, body.own] += rotate(Jwt, rotate(inertia, body.alpha) + cross(body.w, rotate(inertia, body.w)))
         moment = float(np.abs(np.linalg.eigvalsh(own.inertia)).max())
         both = np.stack((J, Jw))
@@ -145,20 +146,8 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
             tree = world.body_trees[world.model.index(spec.name)]
             at = np.arange(place.start, place.stop) - world.tree_starts[tree]
             M[tree][:, at, at] += rotors
-    return Dynamics(bodies, M, bias, size, tuple(spread), 0.5 * np.sum(v * mass_times(M, v), axis=1), potential)
-
-
-def weights(world: World, bodies: dict[str, BodyKinematics]) -> FloatArray:
-    """Return the generalised weights (ns, nv) as terms of the bias: the sum of -m J_com^T g over the bodies."""
-    some = next(iter(bodies.values()))
-    out = np.zeros((some.p.shape[0], world.nv))
-    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
-        own = spec.inertia
-        if tree >= 0 and own is not None and own.mass > 0.0:
-            body = bodies[spec.name]
-            J = body.point_jacobian(body.p + rotate(body.R, own.com))
-            out[:, body.own] -= own.mass * (np.swapaxes(J, 1, 2) @ world.model.gravity)
-    return out
+    kinetic = 0.5 * np.sum(v * mass_times(M, v), axis=1)
+    return Dynamics(bodies, M, bias, weight, fastest, size, tuple(spread), kinetic, potential)
 
 
 def free_momentum(
@@ -179,23 +168,21 @@ def free_momentum(
     if gyroscopic == "explicit":
         return momentum
     model, step = world.model, h[:, None]
-    specs = {spec.name: spec for spec in model.bodies}
     _limit_gyroscopic_energy(world, state, q, v, h, momentum)
     for names in _single_links(model):
-        spec, body = specs[names[0]], state.bodies[names[0]]
-        at = model.v_slice(spec.name).stop - 3
-        own = slice(at, at + 3)
-        about = _inertia_about(specs, state, names, floating=spec.joint.chain()[0].nq == 7)
-        # In the body's axes, as the joint's velocities.
-        I = np.swapaxes(body.R, 1, 2) @ about @ body.R
+        tree, part = world.body_trees[model.index(names[0])], model.v_slice(names[0])
+        M, own = state.M[tree], slice(part.stop - 3, part.stop)
+        # In the body's axes, about the joint, or about the centre of mass of a free body.
+        I, coupling = M[:, -3:, -3:], M[:, :-3, -3:]
+        if coupling.size:
+            I = I - np.swapaxes(coupling, 1, 2) @ coupling / M[:, :1, :1]
         w = v[:, own]
         turning = cross(w, rotate(I, w))
         if gyroscopic == "off":
             momentum[:, own] += step * turning
             continue
         # The torque without gyroscopic terms gives the explicit motion I dw/dt = rest - w x I w.
-        part, tree = model.v_slice(spec.name), world.body_trees[model.index(spec.name)]
-        rates = np.linalg.solve(state.M[tree], (tau - state.bias)[:, part, None])[:, -3:, 0]
+        rates = _solved(M, (tau - state.bias)[:, part])[:, -3:]
         rest = rotate(I, rates) + turning
         d = _spins(I, w, h, rest, guess[:, own] - w)
         momentum[:, own] += rotate(I, d) - step * (rest - turning)
@@ -211,22 +198,15 @@ def _limit_gyroscopic_energy(
 
     See `contactlab.multibody.kernels.velocity_products`.
     """
-    model = world.model
-    alone = {names[0] for names in _single_links(model)}
-    roots, fastest, weight = tree_roots(model), np.zeros((len(v), len(state.M))), np.zeros_like(v)
-    free = set()
-    for spec, tree in zip(model.bodies, world.body_trees, strict=True):
-        own = spec.inertia
-        if tree < 0 or roots[spec.name] in alone:
-            continue
-        if roots[spec.name] == spec.name and spec.joint.chain()[0].nq == 7:
-            free.add(tree)
-        if own is not None and own.mass > 0.0:
-            body = state.bodies[spec.name]
-            J = body.point_jacobian(body.p + rotate(body.R, own.com))
-            weight[:, body.own] -= own.mass * (np.swapaxes(J, 1, 2) @ model.gravity)
-            fastest[:, tree] = np.maximum(fastest[:, tree], np.linalg.norm(body.w, axis=1))
-    share = np.clip((h[:, None] * fastest - BEGINS) / (WHOLE - BEGINS), 0.0, 1.0)
+    model, roots = world.model, tree_roots(world.model)
+    alone = [world.body_trees[model.index(names[0])] for names in _single_links(model)]
+    free = {
+        tree
+        for spec, tree in zip(model.bodies, world.body_trees, strict=True)
+        if roots.get(spec.name) == spec.name and spec.joint.chain()[0].nq == 7
+    }
+    share = np.clip((h[:, None] * state.fastest - BEGINS) / (WHOLE - BEGINS), 0.0, 1.0)
+    share[:, alone] = 0.0
     fast = np.flatnonzero(share.any(axis=1))
     if not fast.size:
         return
@@ -235,7 +215,7 @@ def _limit_gyroscopic_energy(
     for tree, block in enumerate(state.M):
         part = slice(world.tree_starts[tree], world.tree_starts[tree + 1])
         rate, M, before = v[fast, part], block[fast], behind.M[tree]
-        left = rotate(M, rate) - step * (state.bias[fast, part] - weight[fast, part])
+        left = rotate(M, rate) - step * (state.bias[fast, part] - state.weight[fast, part])
         drift, come = np.zeros_like(rate), np.zeros_like(rate)
         if tree in free:
             drift[:, :3] = left[:, :3] / M[:, :1, 0]
@@ -245,7 +225,7 @@ def _limit_gyroscopic_energy(
         # Trees whose M is singular without damping have no rotation.
         ours = share[:, tree] > 0.0
         after = np.zeros(len(fast))
-        after[ours] = 0.5 * np.sum(np.linalg.solve(M[ours], left[ours, :, None])[..., 0] * inner[ours], axis=1)
+        after[ours] = 0.5 * np.sum(_solved(M[ours], left[ours]) * inner[ours], axis=1)
         limited = after > most
         less = np.zeros(len(fast))
         less[limited] = np.sqrt(np.maximum(most[limited], 0.0) / after[limited]) - 1.0
@@ -266,85 +246,47 @@ def _single_links(model: Model) -> list[list[str]]:
     return [names for root, names in trees.items() if lengths[root] in ([7], [4]) and not driven & set(names)]
 
 
-def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, floating: bool) -> FloatArray:
-    """Return the (ns, 3, 3) inertia of rigidly connected bodies about their centre of mass or the joint; world axes."""
-    parts = []
-    for name in names:
-        own, body = specs[name].inertia, state.bodies[name]
-        if own is not None:
-            central = body.R @ own.inertia @ np.swapaxes(body.R, 1, 2)
-            parts.append((own.mass, body.p + rotate(body.R, own.com), central))
-    point = state.bodies[names[0]].p
-    if floating:
-        point = sum((m * x for m, x, _ in parts), np.zeros(3)) / sum(m for m, _, _ in parts)
-    total = np.zeros((point.shape[0], 3, 3))
-    for m, x, central in parts:
-        across = skew(x - point)
-        total += central - m * across @ across
-    return total
-
-
 def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, guess: FloatArray) -> FloatArray:
-    """Return the changes (ns, 3) of w over steps by the midpoint rule, with Newton's method for all steps together.
-
-    Steps without convergence, or with so much rotation that they may have been split, are solved one by one.
-    """
-    d = np.array(guess)
-    step, slow = h[:, None], h[:, None, None]
-    size = np.abs(w).max(axis=1) + np.abs(guess).max(axis=1)
-    left = np.full(w.shape[0], True)
-    for _ in range(ITERATIONS):
-        middle = w + 0.5 * d
-        spin = rotate(I, middle)
-        slope = I + 0.5 * slow * (skew(middle) @ I - skew(spin))
-        residual = rotate(I, d) + step * (cross(middle, spin) - torque)
-        change = np.linalg.solve(slope, residual[..., None])[..., 0]
-        d[left] -= change[left]
-        left &= ~(np.abs(change).max(axis=1) <= SETTLED * size)
-        if not left.any():
-            break
-    for n in np.flatnonzero(left | (h * size > FEW) & (np.abs(d - guess).max(axis=1) > CLOSE * size)):
-        d[n] = _spin(I[n], w[n], float(h[n]), torque[n], guess[n])
-    return d
-
-
-def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: FloatArray) -> FloatArray:
-    """Return the change (3,) of w over a step by the midpoint rule.
+    """Return the changes (ns, 3) of w over steps by the midpoint rule.
 
     A step that turns the body by a radian or more may be split into 2, 4, ... equal parts if one part is not solved.
     The number is not recorded: the result closest to ``guess`` is returned, and the equation of motion then checks it.
     """
-    best = _midpoint(I, w, h, torque, guess)
-    size = float(np.abs(w).max() + np.abs(guess).max())
-    parts, most = 2, PARTS if h * size <= WILD else TRIED
-    while parts <= most and h * size > FEW and not np.abs(best - guess).max() <= CLOSE * size:
-        d = np.zeros(3)
-        for _ in range(parts):
-            d = d + _midpoint(I, w + d, h / parts, torque, np.zeros(3))
-        if not np.abs(best - guess).max() <= np.abs(d - guess).max():
-            best = d
+    best, size = _midpoints(I, w, h, torque, guess), np.abs(w).max(axis=1) + np.abs(guess).max(axis=1)
+    most, parts = np.where(h * size <= WILD, PARTS, TRIED), 1
+    while True:
         parts *= 2
-    return best
+        off = np.abs(best - guess).max(axis=1)
+        left = np.flatnonzero((h * size > FEW) & (parts <= most) & ~(off <= CLOSE * size))
+        if not left.size:
+            return best
+        d = np.zeros((left.size, 3))
+        for _ in range(parts):
+            d = d + _midpoints(I[left], w[left] + d, h[left] / parts, torque[left], np.zeros(d.shape))
+        nearer = ~(off[left] <= np.abs(d - guess[left]).max(axis=1))
+        best[left[nearer]] = d[nearer]
 
 
-def _midpoint(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, d: FloatArray) -> FloatArray:
-    """Solve I d = h torque - h (w + d/2) x I (w + d/2) by Newton's method from d."""
+def _midpoints(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, d: FloatArray) -> FloatArray:
+    """Solve I d = h torque - h (w + d/2) x I (w + d/2) for each step by Newton's method from d (ns, 3)."""
+    step = h[:, None]
 
     def residual(d: FloatArray) -> FloatArray:
         middle = w + 0.5 * d
-        return np.asarray(I @ d + h * cross(middle, I @ middle) - h * torque)
+        return rotate(I, d) + step * (cross(middle, rotate(I, middle)) - torque)
 
+    left = np.full(h.size, True)
     for _ in range(ITERATIONS):
         middle = w + 0.5 * d
-        slope = I + 0.5 * h * (skew(middle) @ I - skew(I @ middle))
-        change = np.linalg.solve(slope, -residual(d))
+        slope = I + 0.5 * step[..., None] * (skew(middle) @ I - skew(rotate(I, middle)))
+        change = _solved(slope, -residual(d))
+        left &= ~(np.abs(change).max(axis=1) <= SETTLED * np.maximum(np.abs(w), np.abs(d)).max(axis=1))
         # A full step may jump to another root, because a fast spin has several.
-        share, size = 1.0, np.linalg.norm(residual(d))
-        while share > SHORTEST and not np.linalg.norm(residual(d + share * change)) < size:
-            share *= 0.5
-        if share <= SHORTEST:
-            break
-        d = d + share * change
-        if np.abs(change).max() <= 1e-15 * max(np.abs(w).max(), np.abs(d).max()):
+        share, size = left.astype(np.float64), np.linalg.norm(residual(d), axis=1)
+        while (worse := (share > 0.0) & ~(np.linalg.norm(residual(d + share[:, None] * change), axis=1) < size)).any():
+            share[worse] = np.where(share[worse] > SHORTEST, 0.5 * share[worse], 0.0)
+        d = d + share[:, None] * change
+        left &= share > 0.0
+        if not left.any():
             break
     return d

@@ -1,33 +1,28 @@
 """Distance of recorded forces from the equal-compliance forces, computed by an independent method.
 
 The step follows a branch of compliances in the velocities. Here every contact of an island has the compliance eps along
-its normal and both tangents. The dense LCP of the island is solved by Lemke's method for a small eps; with the exact
-cone, the forces are computed by Newton's method from the recorded ones. If the result is not close, it is extrapolated
-linearly from two values of eps to 0. If a contact creeps, or gaps are inconsistent, the forces depend on eps. Then the
-closest result counts, beginning with the branch's end. Joint rows stay rigid: their reaction to a change of the contact
-forces is eliminated, except for rows at their bounds. Islands with a regular W are skipped, because no other forces
-give the same velocities.
+its normal and both tangents, and the forces are computed by Newton's method from the recorded ones; if these are far,
+with a pyramid also by Lemke's method. If the result is not close, it is extrapolated linearly from two values of eps to
+0. If a contact creeps, or gaps are inconsistent, the forces depend on eps. Then the closest result counts, beginning
+with the branch's end. Joint rows stay rigid: their reaction to a change of the contact forces is eliminated, except for
+rows at their bounds. Islands with a regular W are skipped, because no other forces give the same velocities.
 """
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.certificate import ForceChoice
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
+from contactlab.verification.joints import JointLaws
 from contactlab.verification.portion import TINY, Found, Islands, Matrix, StepSlice, groups, largest_of
-from contactlab.verification.report import SelectionReport
-
-if TYPE_CHECKING:
-    from contactlab.recording.recording import Recording
-    from contactlab.verification.joints import JointLaws
 
 MOST = 24  # maximum number of contacts of an island that is checked
 REGULAR = 1e-9  # minimum eigenvalue of a regular W, relative to the largest
@@ -51,19 +46,42 @@ STEP = 1e-4
 DEPENDENT = 1e-10  # singular value of dependent joint rows, relative to the largest
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
+class SelectionReport:
+    """Distance of recorded forces from the equal-compliance forces.
+
+    The distance covers all islands. If the branch of compliances ends early, a step uses forces that are not selected.
+    The condition ``choice`` covers only islands whose forces are recorded as selected.
+    """
+
+    islands: int  # number of islands checked
+    unique: int  # number of them in which no other forces give the same velocities
+    larger: int  # number of islands with too many contacts to be checked
+    lost: int  # number of islands whose selected forces were not found
+    # The largest difference of forces over the largest force, over the compared islands, and its place (-1 without
+    # any). It is infinite if forces should be compared and none of the selected ones were found.
+    distance: float
+    step: int
+    island: int
+
+    def __str__(self) -> str:
+        far = "not selected" if math.isinf(self.distance) else f"{self.distance:.1e} of the largest force"
+        where = f" (step {self.step}, island {self.island})" if self.step >= 0 else ""
+        left = [f"{self.unique} of {self.islands} islands without a choice"]
+        left += [f"{self.larger} larger ones not looked at"] if self.larger else []
+        left += [f"{self.lost} not found anew"] if self.lost else []
+        return f"selection: {far} off{where}; {', '.join(left)}"
+
+
 class EqualComplianceCheck:
     """Collector of findings."""
 
-    compared: int = 0
-    unique: int = 0
-    larger: int = 0
-    lost: int = 0
-    worst: float = 0.0
-    step: int = -1
-    island: int = -1
-    # Islands with forces recorded as selected, of the present portion: step in it, label, and distance.
-    said: list[tuple[int, int, float]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._counts = dict.fromkeys(("unique", "larger", "lost"), 0)
+        # Distance, step and label of compared islands.
+        self._compared: list[tuple[float, int, int]] = []
+        # Of the present portion, islands with forces recorded as selected: step in it, label, and distance.
+        self._said: list[tuple[int, int, float]] = []
 
     @staticmethod
     def of(recording: Recording) -> EqualComplianceCheck | None:
@@ -74,24 +92,37 @@ class EqualComplianceCheck:
 
     def report(self) -> SelectionReport:
         """Return the findings."""
-        distance = np.inf if self.lost and not self.compared else self.worst
-        looked = self.compared + self.unique + self.lost
-        return SelectionReport(looked, self.unique, self.larger, self.lost, distance, self.step, self.island)
+        unique, larger, lost = self._counts.values()
+        none = (math.inf if lost else 0.0, -1, -1)
+        worst = max(self._compared, key=lambda one: math.inf if math.isnan(one[0]) else one[0], default=none)
+        return SelectionReport(len(self._compared) + unique + lost, unique, larger, lost, *worst)
 
     def take(
-        self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
+        self,
+        portion: StepSlice,
+        problem: ContactProblem,
+        joined: JointProblem,
+        laws: JointLaws,
+        islands: Islands,
+        sound: NDArray[np.bool_],
     ) -> Found:
-        """Compare the forces of a portion's islands with the forces of equal compliance, and count the islands.
+        """Compare the forces of the ``sound`` islands with the forces of equal compliance, and count the islands.
 
         Return the finding "choice": the distances between the two, of islands whose forces are recorded as selected.
         """
-        self.said = []
-        self._compare_islands(portion, problem, joined, laws, islands)
-        at, labels, off = (np.array([one[part] for one in self.said]) for part in range(3))
+        self._said = []
+        self._compare_islands(portion, problem, joined, laws, islands, sound)
+        at, labels, off = (np.array([one[part] for one in self._said]) for part in range(3))
         return "choice", at.astype(np.int64), labels.astype(np.int64), -1, off.astype(np.float64)
 
     def _compare_islands(
-        self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
+        self,
+        portion: StepSlice,
+        problem: ContactProblem,
+        joined: JointProblem,
+        laws: JointLaws,
+        islands: Islands,
+        sound: NDArray[np.bool_],
     ) -> None:
         """Compare the forces of each island, and count islands that are too large, or whose forces are unique.
 
@@ -101,7 +132,7 @@ class EqualComplianceCheck:
         rates = problem.J @ problem.v_plus + np.concatenate((k[:, 0], problem.rows.kF))
         rates[: k.shape[0]] += problem.rows.gamma * problem.fN
         if not all(np.isfinite(part).all() for part in (problem.W.data, problem.force, rates)):
-            self.lost += np.unique(problem.island).size
+            self._counts["lost"] += np.unique(problem.island).size
             return
         nc, island = problem.fN.size, problem.island
         give = problem.h * problem.W.diagonal()[:nc] + problem.rows.gamma
@@ -113,8 +144,10 @@ class EqualComplianceCheck:
         joints = dict(groups(joined.island))
         alone: dict[int, list[IntArray]] = {}
         for number, contacts in groups(problem.island):
+            if not sound[number]:
+                continue
             if contacts.size > MOST:
-                self.larger += 1
+                self._counts["larger"] += 1
             elif number in joints:
                 held = _Joints.of(joined, laws, joints[number])
                 self._compare(portion, islands, problem, rates, contacts[acting[contacts]], held, ends[number])
@@ -123,7 +156,7 @@ class EqualComplianceCheck:
         for chosen in alone.values():
             own = np.array(chosen)
             regular = _regular(problem, own)
-            self.unique += int(regular.sum())
+            self._counts["unique"] += int(regular.sum())
             for contacts in own[~regular]:
                 number = island[contacts[0]]
                 self._compare(portion, islands, problem, rates, contacts[acting[contacts]], None, ends[number])
@@ -144,31 +177,28 @@ class EqualComplianceCheck:
         found.
         """
         if not contacts.size:
-            self.unique += 1
+            self._counts["unique"] += 1
             return
         k = problem.rows.k[contacts]
         if np.any((k[:, 0] != k[:, 1]) & ~np.isnan(k[:, 0])):
-            self.lost += 1
+            self._counts["lost"] += 1
             return
         own = _rows_of(problem, contacts)
         W = problem.W[own][:, own].toarray()
         if joints is not None:
             W = joints.eliminated(W, (problem.J[own] @ joints.Y.T).toarray())
             if _is_regular(_three(W, contacts.size)[None])[0]:
-                self.unique += 1
+                self._counts["unique"] += 1
                 return
         distance = _distance(problem, contacts, own, W, rates[own], end)
         if distance is None:
-            self.lost += 1
+            self._counts["lost"] += 1
             return
-        self.compared += 1
         number = problem.island[contacts[0]]
-        row = islands.row[number]
+        row, at, label = islands.row[number], int(islands.at[number]), int(islands.label[number])
+        self._compared.append((distance, int(portion.steps[at]), label))
         if row >= 0 and portion.recording.rows["island_choice"][row] == ForceChoice.EQUAL_COMPLIANCE:
-            self.said.append((int(islands.at[number]), int(islands.label[number]), distance))
-        if self.step < 0 or not distance <= self.worst:
-            self.worst, self.step = distance, int(portion.steps[islands.at[number]])
-            self.island = int(islands.label[number])
+            self._said.append((at, label, distance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +282,8 @@ def _distance(
     free, mu = rates - A @ force, rows.mu[contacts]
     response = float(np.abs(A).max())
     compliances = np.append(end, np.sort([*(response * np.array(EPS)), *(end * np.array(SMALLER))])[::-1])
-    axes, *pattern = _pattern(nc, r)
+    angles = np.pi * np.arange(r) / r
+    axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
     recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
     to_axes = np.zeros((nc * 3, own.size))
     to_axes[:nc, :nc], to_axes[nc:, nc:] = np.eye(nc), np.kron(np.eye(nc), np.linalg.pinv(axes))
@@ -260,15 +291,13 @@ def _distance(
     law = to_axes @ A @ to_axes.T, to_axes @ free, mu, corners
     stopping = (abs(problem.J[own]) @ problem.speed) / np.maximum(np.diagonal(A), TINY)
     largest = max(float(np.abs(recorded).max()), ROUNDING * float(stopping.max()), TINY)
-    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start), follow=True)
+    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start))
     if problem.cone or (nearest is not None and nearest <= NEAR):
         return nearest
     z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
     # Below a thousandth of the branch's end, any recorded forces solve this LCP to its tolerance.
     compliances = np.concatenate((end * np.array(BY_LEMKE[1]), response * np.array(BY_LEMKE[0])))
-    answered = _nearest(
-        recorded, largest, compliances, lambda eps, _: _solve_by_lemke(A, free, mu, pattern, axes, eps, z), follow=False
-    )
+    answered = _nearest(recorded, largest, compliances, lambda eps, _: _solve_by_lemke(A, free, mu, axes, eps, z))
     return min((one for one in (nearest, answered) if one is not None), default=None)
 
 
@@ -277,8 +306,6 @@ def _nearest(
     largest: float,
     compliances: FloatArray,
     solve: Callable[[float, FloatArray], FloatArray | None],
-    *,
-    follow: bool,
 ) -> float | None:
     """Return the distance of recorded forces from the closest equal-compliance forces, relative to ``largest``.
 
@@ -287,8 +314,8 @@ def _nearest(
     search ends at the first close forces. If all are far, only compliances near the first one count. Return None if
     no forces are found.
 
-    Each search starts at the recorded forces. If it fails and ``follow`` is set, it starts again at the previous
-    result: for a small compliance Newton's method may converge only from the forces of a larger one.
+    Each search starts at the recorded forces. If it fails, it starts again at the previous result: for a small
+    compliance Newton's method may converge only from the forces of a larger one.
     """
     nearest: float | None = None
     far: float | None = None
@@ -296,7 +323,7 @@ def _nearest(
     for eps in compliances.tolist():
         start = recorded
         one = solve(eps, start)
-        if one is None and follow and previous is not None:
+        if one is None and previous is not None:
             start = previous
             one = solve(eps, start)
         if one is None:
@@ -315,20 +342,25 @@ def _nearest(
 
 
 def _solve_by_lemke(
-    A: FloatArray, free: FloatArray, mu: FloatArray, pattern: list[Any], axes: FloatArray, eps: float, z: FloatArray
+    A: FloatArray, free: FloatArray, mu: FloatArray, axes: FloatArray, eps: float, z: FloatArray
 ) -> FloatArray | None:
     """Solve the LCP of contacts with compliance eps by Lemke's method; return their forces, or None without a solution.
 
     A is the response of the contact rows to forces (h W + gamma), ``free`` their rates without forces, both
-    [normals; directions]. ``pattern`` has the other values of `_pattern`, ``z`` the start. The forces (3 nc,) are
-    normals, then tangential forces along two axes contact by contact.
+    [normals; directions]; ``z`` is the start. The forces (3 nc,) are normals, then tangential forces along two axes
+    contact by contact.
     """
+    from scipy.linalg import block_diag
+
     import lcp
 
-    alike, of, sign, edges = pattern
-    nc, r = mu.size, axes.shape[0]
+    nc, r, one = mu.size, axes.shape[0], np.eye(mu.size)
+    soft = A + eps * block_diag(one, np.kron(one, axes @ axes.T))
+    # The row and the sign of each force in [fN | fF+ | fF-], and the rows of the cones.
+    of = np.append(np.arange(nc * (1 + r)), np.arange(nc, nc * (1 + r)))
+    sign, edges = np.repeat((1.0, -1.0), (nc * (1 + r), nc * r)), np.tile(np.kron(one, np.ones((r, 1))), (2, 1))
     M = np.zeros((z.size, z.size))
-    M[:-nc, :-nc] = sign[:, None] * (A + eps * alike)[np.ix_(of, of)] * sign
+    M[:-nc, :-nc] = sign[:, None] * soft[np.ix_(of, of)] * sign
     M[nc:-nc, -nc:], M[-nc:, nc:-nc], M[-nc:, :nc] = edges, -edges.T, np.diag(mu)
     result = lcp.solve(lcp.LCP(M, np.append(sign * free[of], np.zeros(nc))), lcp.Lemke(), z0=z)
     fN, plus, minus, _ = np.split(result.z, (nc, nc + nc * r, nc + 2 * nc * r))
@@ -404,22 +436,6 @@ def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tu
     turned[corner], radius = 0.0, bounds[corner, None]
     widened[corner] = np.divide(points[corner], radius, out=np.zeros((corner.size, 2)), where=radius > 0.0)
     return points, turned, widened
-
-
-@functools.lru_cache(maxsize=4 * MOST)
-def _pattern(nc: int, r: int) -> tuple[Any, ...]:
-    """Return the part of the LCP that all sets of nc contacts with r directions have in common.
-
-    The values are: the directions in two tangents (r, 2); the matrix that eps multiplies, of equal compliance in
-    normals and tangents; the row and the sign of each force in [fN | fF+ | fF-]; the matrix E of the cone rows.
-    """
-    angles, one = np.pi * np.arange(r) / r, np.eye(nc)
-    axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
-    alike = np.zeros((nc * (1 + r), nc * (1 + r)))
-    alike[:nc, :nc], alike[nc:, nc:] = one, np.kron(one, axes @ axes.T)
-    of = np.append(np.arange(nc * (1 + r)), np.arange(nc, nc * (1 + r)))
-    sign = np.append(np.ones(nc * (1 + r)), -np.ones(nc * r))
-    return axes, alike, of, sign, np.tile(np.kron(one, np.ones((r, 1))), (2, 1))
 
 
 def _resultants(friction: FloatArray, axes: FloatArray) -> FloatArray:

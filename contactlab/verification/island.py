@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sparse
-from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows
 from contactlab.verification.joints import JointLaws
-from contactlab.verification.portion import Matrix, largest_of, worst_of
+from contactlab.verification.portion import TINY, Matrix, groups, largest_of, worst_of
 
 #: Measures: condition, its contacts or rows, values.
 Measures = tuple[str, IntArray, FloatArray]
@@ -28,13 +26,12 @@ ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, relative t
 CONSISTENT, NEARLY = 1e-9, 1e-2
 ROUNDED, CONFIGURATION, MAX_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
 MANY = 6  # number of contacts with uncertain kN up to which all combinations are tried
-TINY = float(np.finfo(float).tiny)
 SLACK = 1e-3  # allowance of values that follow from rates, relative to the allowance of slacks
 
 
 @dataclass(frozen=True, eq=False)
 class ContactProblem:
-    """The contacts of islands: rows, forces, and the velocities they act on, in the columns of an `IslandSystem`."""
+    """The contacts of islands: rows, forces and velocities; columns are the velocities of all steps."""
 
     rows: ContactRows
     island: IntArray  # (nc,)
@@ -65,34 +62,16 @@ class ContactProblem:
     @property
     def response(self) -> Matrix:
         """Change of the rates (nc + nr, nc + nr) per force, softening included."""
-        h = self.h[self.rows.row_contact]
-        gamma = np.concatenate((self.rows.gamma, np.zeros(self.plus.size)))
-        return sparse.csr_matrix(sparse.diags(h) @ self.W + sparse.diags(gamma))
+        return sparse.csr_matrix(sparse.diags(self.h[self.rows.row_contact]) @ self.W + sparse.diags(self._gamma))
 
     @property
     def diagonal(self) -> FloatArray:
         """Change of each row's rate (nc + nr,) per unit of its force, softening included."""
-        h = self.h[self.rows.row_contact]
-        return np.asarray(h * self.W.diagonal() + np.concatenate((self.rows.gamma, np.zeros(self.plus.size))))
+        return np.asarray(self.h[self.rows.row_contact] * self.W.diagonal() + self._gamma)
 
-    def part(self, contacts: NDArray[np.bool_]) -> ContactProblem:
-        """Return the problem of some of the islands, with all their contacts ``contacts`` (nc,)."""
-        rows, chosen = self.rows.part(contacts)
-        cut: dict[str, Any] = {
-            "rows": rows,
-            "island": self.island[contacts],
-            "h": self.h[contacts],
-            "fN": self.fN[contacts],
-        }
-        slips = chosen[contacts.size :]
-        cut |= {
-            "plus": self.plus[slips],
-            "minus": self.minus[slips],
-            "slack": self.slack[contacts[self.rows.cone_contacts]],
-        }
-        where = np.flatnonzero(chosen)
-        cut |= {"J": self.J[where], "Y": self.Y[where], "W": self.W[where][:, where]}
-        return replace(self, **cut)
+    @property
+    def _gamma(self) -> FloatArray:
+        return np.concatenate((self.rows.gamma, np.zeros(self.plus.size)))
 
     def measures(self) -> list[Measures]:
         """Return the largest violation over its scale of every condition, by island.
@@ -100,29 +79,30 @@ class ContactProblem:
         If rounding decides the value of kN, the better choice for an island counts.
         """
         k, island = self.rows.k, self.island
-        if not island.size:
-            return []
-        doubtful = ~((k[:, 0] == k[:, 1]) | np.isnan(k).any(axis=1))
-        if not doubtful.any():
-            return list(self._measures(k[:, 0]))
-        unsure = np.bincount(island[doubtful], minlength=self.count)
-        mixed = unsure[island] > 0
-        certain = list(self.part(~mixed)._measures(k[~mixed, 0]))
-        found = [_renumbered(one, np.flatnonzero(~mixed)) for one in certain]
-        # If too many rows are uncertain, try all of one kind, then all of the other.
-        for number in np.flatnonzero(unsure):
-            own = island == number
-            one, n = self.part(own), int(unsure[number])
-            choices = np.arange(2**n) if n <= MANY else np.array([0, -1])
-            best: list[Measures] = []
-            for choice in choices:
-                bits = np.zeros(own.sum(), dtype=np.int64)
-                bits[doubtful[own]] = (choice >> np.arange(n)) & 1
-                tried = list(one._measures(np.take_along_axis(k[own], bits[:, None], axis=1)[:, 0]))
-                if not best or _worst(tried) < _worst(best):
-                    best = tried
-            found += [_renumbered(one_of, np.flatnonzero(own)) for one_of in best]
+        rank, doubtful = np.zeros(island.size, dtype=np.int64), ~((k[:, 0] == k[:, 1]) | np.isnan(k).any(axis=1))
+        rows = np.flatnonzero(doubtful)
+        for _, own in groups(island[rows]):
+            rank[rows[own]] = np.arange(1, own.size + 1)
+        found: list[Measures] = []
+        least = np.full(self.count, np.inf)
+        # If too many rows of an island are uncertain, the last ones have one value together.
+        rank = np.minimum(rank, MANY)
+        for choice in range(2 ** int(rank.max())) if island.size else ():
+            second = doubtful & (choice >> np.maximum(rank - 1, 0) & 1 != 0)
+            tried = list(self._measures(np.where(second, k[:, 1], k[:, 0])))
+            worst = self._worst(tried)
+            better, least = worst < least, np.minimum(worst, least)
+            found = [
+                (name, np.where(better[island[own]], own, old), np.where(better[island[own]], values, old_values))
+                for (name, own, values), (_, old, old_values) in zip(tried, found or tried, strict=True)
+            ]
         return found
+
+    def _worst(self, measures: list[Measures]) -> FloatArray:
+        """Return the largest violation of a condition (count,) in each island."""
+        stated = [(own, values) for condition, own, values in measures if condition != COULOMB]
+        own, values = (np.concatenate(part) for part in zip(*stated, strict=True))
+        return largest_of(np.where(np.isnan(values), np.inf, values), self.island[own], self.count)
 
     def _measures(self, k: FloatArray) -> Iterator[Measures]:
         """Yield the residual of the problem and the mechanical conditions, with k the constant terms of the rows."""
@@ -244,14 +224,13 @@ class ContactProblem:
         is at least a fraction of the largest rate of such a motion.
         """
         rows, nc, island = self.rows, self.fN.size, self.island[self.rows.row_contact]
-        fN, plus, minus, f, h = self.fN, self.plus, self.minus, self.force, self.h[self.rows.row_contact]
+        fN, plus, minus, f = self.fN, self.plus, self.minus, self.force
         give = rows.gamma * fN
         rate = self.J @ self.v_plus + np.concatenate((k + give, rows.kF))
         scale = abs(self.J) @ self.speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
         own = self.W.diagonal()
         scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * self.kinetic_norm[island])
-        response = h * own + np.concatenate((rows.gamma, np.zeros(plus.size)))
-        force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
+        force = np.divide(scale, self.diagonal, out=np.abs(f), where=self.diagonal > 0.0)
         product = np.maximum(np.abs(fN) * scale[:nc], force[:nc] * np.abs(rate[:nc]))
         contacts = np.arange(nc)
         yield "sign", contacts, np.maximum(0.0, -fN / _unit(force[:nc]))
@@ -283,18 +262,9 @@ class ContactProblem:
         yield "dissipation", leans, np.abs(total(friction * slip) + bound * fastest) / _unit(power)
 
 
-def _worst(measures: list[Measures]) -> float:
-    stated = (values for condition, _, values in measures if condition != COULOMB)
-    return max(float(np.max(np.where(np.isnan(values), np.inf, values), initial=0.0)) for values in stated)
-
-
-def _renumbered(measures: Measures, contacts: IntArray) -> Measures:
-    return measures[0], contacts[measures[1]], measures[2]
-
-
 @dataclass(frozen=True, eq=False)
 class JointProblem:
-    """Joint rows (m,) of islands, in the columns of an `IslandSystem`."""
+    """Joint rows (m,) of islands; columns are the velocities of all steps."""
 
     # (m,) numbers, steps in the portion, islands, and recorded values.
     number: IntArray

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,7 @@ from contactlab.verification.contacts import normal_terms
 from contactlab.verification.dynamics import Blocks, mass_solve
 from contactlab.verification.motion import BodyKinematics, rotate, shifting
 from contactlab.verification.portion import StepSlice, length_of
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 NO_MOTION = 1e-10  # fraction of a row's terms below which it is rounding
 NEAR = 1e-9  # rad, or fraction of the world's length, within which rounding decides whether a stop is within reach
@@ -61,23 +58,15 @@ class JointLaws:
 
     def inertia(self, M: Blocks, h: FloatArray) -> Blocks:
         """Return M with the implicit terms."""
-        return add_diagonal(M, self.within(h))
+        within = self.within(h)
+        if not within.any():
+            return M
+        parts = np.split(within, np.cumsum([block.shape[1] for block in M])[:-1], axis=1)
+        return tuple(block + part[..., None] * np.eye(part.shape[1]) for block, part in zip(M, parts, strict=True))
 
     def within(self, h: FloatArray) -> FloatArray:
         """Return the implicit terms on the diagonal of M (ns, nv)."""
         return h[:, None] * self.drag + h[:, None] ** 2 * self.stiffness
-
-
-def add_diagonal(M: Blocks, diagonal: FloatArray) -> Blocks:
-    """Return the blocks of M plus a diagonal matrix, given as its entries (ns, nv)."""
-    if not diagonal.any():
-        return M
-    out, start = [], 0
-    for block in M:
-        n = block.shape[1]
-        out.append(block + diagonal[:, start : start + n, None] * np.eye(n))
-        start += n
-    return tuple(out)
 
 
 def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:
@@ -108,50 +97,48 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
     for number, row in enumerate(world.joint_rows):
         erp = stepper.erp if math.isnan(row.erp) else row.erp
         soft = row.kind in (RowKind.MIMIC, RowKind.LOOP) and stepper.cfm > 0.0
-        laws.equation[number] = row.kind in (RowKind.VELOCITY_DRIVE_RIGID, RowKind.MIMIC, RowKind.LOOP) and not soft
+        equation[number] = row.kind in (RowKind.VELOCITY_DRIVE_RIGID, RowKind.MIMIC, RowKind.LOOP) and not soft
+        lo[number], hi[number] = -row.bound, row.bound
+        motor = actions.drives[row.drive] if row.drive >= 0 else None
+        if row.kind in (RowKind.SPRING, RowKind.LOOP, RowKind.MIMIC):
+            lo[number], hi[number] = -math.inf, math.inf
+            off = q[:, row.place] - (row.factor * q[:, row.other_place] + row.offset)
+            error[:, number] = off if row.kind == RowKind.MIMIC else phi[:, row.loop_row]
+            gamma[:, number], term = stepper.cfm, erp * error[:, number] / h
         if row.kind == RowKind.SPRING:
-            error[:, number] = phi[:, row.loop_row]
-            gamma[:, number], lo[number] = 1.0 / (h * row.stiffness + row.dissipation), -math.inf
+            gamma[:, number] = 1.0 / (h * row.stiffness + row.dissipation)
             term = gamma[:, number] * row.stiffness * error[:, number]
         elif row.kind == RowKind.LOOP:
-            error[:, number] = phi[:, row.loop_row]
-            term = rate[:, row.loop_row] + erp * phi[:, row.loop_row] / h
+            term = term + rate[:, row.loop_row]
             scale[:, number] = np.maximum(scale[:, number], sizes[:, row.loop_row])
-            gamma[:, number], lo[number] = stepper.cfm, -math.inf
         elif row.kind == RowKind.LIMIT:
+            lo[number], hi[number] = 0.0, math.inf
             gap = row.sign * (q[:, row.place] - row.bound)
             before, after = row.sign * v[:, row.dof], row.sign * free[:, row.dof]
-            error[:, number] = gap
             give = h * row.stiffness + row.dissipation
             yields = np.any(give > 0.0)
-            gamma[:, number] = 1.0 / give if yields else stepper.cfm
+            error[:, number], gamma[:, number] = gap, 1.0 / give if yields else stepper.cfm
             margin, restitution_threshold = stepper.thresholds.of(row.angular)
             fastest = math.inf if stepper.max_depenetration_velocity == math.inf else STOP_PUSH_RATE
             terms = normal_terms(gap, before, after, h, row.factor, restitution_threshold, erp, fastest)
-            k[:, number] = terms
-            term = np.where(gap > 0.0, gap / h, row.stiffness * gap / give) if yields else terms[:, 0]
             approach = np.maximum(0.0, np.maximum(-before, -after))
-            if row.drive >= 0:
-                wanted, drive = targets[:, row.drive], actions.drives[row.drive]
-                if isinstance(drive, PositionDrive):
-                    wanted = (wanted - q[:, row.place]) / h + drive.target_velocity
+            if motor is not None:
+                wanted = targets[:, row.drive]
+                if isinstance(motor, PositionDrive):
+                    wanted = (wanted - q[:, row.place]) / h + motor.target_velocity
                 approach = np.maximum(approach, -row.sign * wanted)
             expected[:, number] = margin + h * approach - gap
             if not yields:
+                k[:, number] = terms
                 continue
-        elif row.kind == RowKind.MIMIC:
-            error[:, number] = q[:, row.place] - (row.factor * q[:, row.other_place] + row.offset)
-            term, gamma[:, number], lo[number] = erp * error[:, number] / h, stepper.cfm, -math.inf
+            term = np.where(gap > 0.0, gap / h, row.stiffness * gap / give)
         elif row.kind == RowKind.POSITION_DRIVE:
-            drive = actions.drives[row.drive]
-            assert isinstance(drive, PositionDrive)
+            assert isinstance(motor, PositionDrive)
             error[:, number] = q[:, row.place] - targets[:, row.drive]
-            gamma[:, number] = 1.0 / (h * drive.stiffness + drive.damping)
-            law = drive.stiffness * error[:, number] - drive.damping * drive.target_velocity
-            term, lo[number], hi[number] = gamma[:, number] * law, -row.bound, row.bound
-        else:
-            wanted = np.zeros(ns) if row.kind == RowKind.FRICTION else targets[:, row.drive]
-            term, lo[number], hi[number] = -wanted, -row.bound, row.bound
+            gamma[:, number] = 1.0 / (h * motor.stiffness + motor.damping)
+            term = gamma[:, number] * (motor.stiffness * error[:, number] - motor.damping * motor.target_velocity)
+        elif row.kind != RowKind.MIMIC:
+            term = np.zeros(ns) if row.kind == RowKind.FRICTION else -targets[:, row.drive]
         k[:, number] = term[:, None]
     return laws
 

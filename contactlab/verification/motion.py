@@ -8,17 +8,15 @@ body's tree. The first axis of every array counts states: one operation replaces
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.multibody import Model
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from contactlab.multibody import Model
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 
 def cross(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,12 @@ from numpy.typing import NDArray
 from contactlab.formulation.model_problem.options import RowKind
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
-from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts, surface_motion
-from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular, weights
+from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts
+from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.motion import cross, integrate, shifting
-from contactlab.verification.portion import Found, StepSlice, TreeRows
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
+from contactlab.verification.portion import Found, Islands, StepSlice, largest_of
+from contactlab.world.world import World
 
 SLOW = 1e-3  # rotation in a step [rad] below which kicked trees move by Euler's rule, as in the stepper
 MAX_PARTS = 128
@@ -62,7 +59,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     alone = np.repeat(kinds == FREE_ALONE, np.diff(starts))
     q, v, state = recording.q[portion.steps[chosen]], portion.v[chosen], portion.state.at(chosen)
     tau, push = portion.tau[chosen], laws.push[chosen]
-    kick = mass_times(state.M, v) + step * (tau - weights(world, state.bodies) + push)
+    kick = mass_times(state.M, v) + step * (tau - state.weight + push)
     begin = np.where(alone, v, solved_where_regular([block[chosen] for block in M], kick)) * dofs
     wanted = portion.v_plus[chosen]
     best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
@@ -103,19 +100,14 @@ def _free_trees(portion: StepSlice, kinds: NDArray[np.int64]) -> NDArray[np.bool
     rows, trees = recording.rows, world.body_trees
     free = np.tile(kinds != FREE_EULER, (portion.steps.size, 1))
     for side in "ab":
-        body = portion.numbers(f"body_{side}")
+        body = portion.column(f"body_{side}")
         known = (body >= 0) & (trees[np.maximum(body, 0)] >= 0)
         free[portion.at[known], trees[body[known]]] = False
     for number, at in zip(rows["joint_row"][portion.joints], portion.joint_at, strict=True):
         free[at, list(world.joint_rows[number].trees)] = False
     if rows["asleep"].shape[1]:
         free &= rows["asleep"][portion.steps] == 0
-    fastest = np.zeros(free.shape)
-    for spec, tree in zip(world.model.bodies, trees, strict=True):
-        if tree >= 0 and spec.inertia is not None and spec.inertia.mass > 0.0:
-            speed = np.linalg.norm(portion.state.bodies[spec.name].w, axis=1)
-            fastest[:, tree] = np.maximum(fastest[:, tree], speed)
-    return np.asarray(free & ((kinds == FREE_ALONE) | (portion.h[:, None] * fastest > SLOW)))
+    return np.asarray(free & ((kinds == FREE_ALONE) | (portion.h[:, None] * portion.state.fastest > SLOW)))
 
 
 def _places(world: World, trees: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -146,7 +138,7 @@ def _moved(
 
     def rates(d: FloatArray, v: FloatArray, at: FloatArray) -> tuple[FloatArray, FloatArray]:
         state = dynamics(world, at, v)
-        needed = state.bias - np.where(alone, 0.0, weights(world, state.bodies))
+        needed = state.bias - np.where(alone, 0.0, state.weight)
         return _displacement_rate(world, d, v), solved_where_regular(state.M, (force - needed) * dofs) * dofs
 
     for _ in range(parts):
@@ -194,7 +186,7 @@ FAINT = 1e-9
 MIN_UNIT = 1e-6
 
 
-def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
+def displacement(portion: StepSlice, islands: Islands, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
     """Return the projection's displacement M^-1 (N' p + T' s + L' p + G' y), G dq = 0, (ns, nv)."""
     push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
     of_stops = portion.recording.rows["joint_projection_multiplier"][portion.joints]
@@ -202,12 +194,11 @@ def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatAr
         return np.zeros(portion.v.shape)
     normal, t1 = frames[:, 0], frames[:, 1]
     shoved = push[:, None] * normal + sideways[:, :1] * t1 + sideways[:, 1:] * cross(normal, t1)
-    points = tuple(TreeRows(one.tree, one.of, one.J[:, :3]) for one in portion.points)
-    force = portion.scattered(points, portion.at, shoved)
+    force = portion.effect(np.hstack((shoved, np.zeros_like(shoved))))
     numbers = portion.recording.rows["joint_row"][portion.joints]
     np.add.at(force, portion.joint_at, of_stops[:, None] * laws.J[portion.joint_at, numbers])
     dq = mass_solve(M, force)
-    shifted = _shifted(portion)
+    shifted = _shifted(portion, islands)
     alone = shifted != 0.0
     dq[alone] = (np.maximum(shifted, 0.0) * force)[alone]
     if laws.equation.any():
@@ -219,40 +210,29 @@ def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatAr
     return dq
 
 
-def _shifted(portion: StepSlice) -> FloatArray:
+def _shifted(portion: StepSlice, islands: Islands) -> FloatArray:
     """Return the shift of free bodies per force (ns, nv): 1 / m, -1 for turns.
 
     It is 0 for all other velocities, and in islands with joint rows.
     """
-    world, rows = portion.recording.world, portion.recording.rows
-    share = np.zeros(world.nv)
-    shifts = shifting(world.model)[1]
+    world = portion.recording.world
+    share, shifts = np.zeros(world.nv), shifting(world.model)[1]
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
         if tree < 0 or np.count_nonzero(world.body_trees == tree) > 1 or spec.inertia is None:
             continue
         own = slice(*world.tree_starts[tree : tree + 2])
         if np.count_nonzero(shifts[own]) == (3 if world.plane is None else 2):
             share[own] = np.where(shifts[own], 1.0 / spec.inertia.mass, -1.0)
-    out = np.tile(share, (portion.steps.size, 1))
-    if not portion.joints.size:
-        return out
-    starts, trees = world.tree_starts, world.body_trees
-    joined = {(int(s), int(i)) for s, i in zip(portion.joint_at, rows["joint_island"][portion.joints], strict=True)}
-    of_contacts = zip(
-        portion.at, portion.numbers("island"), portion.numbers("body_a"), portion.numbers("body_b"), strict=True
-    )
-    for s, i, a, b in of_contacts:
-        if (int(s), int(i)) in joined:
-            for body in (a, b):
-                if body >= 0 and trees[body] >= 0:
-                    out[s, starts[trees[body]] : starts[trees[body] + 1]] = 0.0
-    return out
+    joined = np.isin(islands.of_trees, islands.of_joints)
+    return np.where(np.repeat(joined, np.diff(world.tree_starts), axis=1), 0.0, share)
 
 
-def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, frames: FloatArray) -> Iterator[Found]:
+def projection_findings(
+    portion: StepSlice, islands: Islands, laws: JointLaws, dq: FloatArray, frames: FloatArray
+) -> Iterator[Found]:
     """Check that only admissible rows have multipliers, within their bounds, and no depth exceeds the old maximum."""
     recording, stepper = portion.recording, portion.recording.stepper
-    rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.numbers("island")
+    rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.column("island")
     push, sideways = portion.column("projection_multiplier"), portion.column("projection_multiplier_tangential")
     numbers, joint_at = rows["joint_row"][portion.joints], portion.joint_at
     of_stops = rows["joint_projection_multiplier"][portion.joints]
@@ -260,13 +240,11 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
                       recording.world.joint_rows] or [False])[numbers]  # fmt: skip
     rigid = rigid_contacts(portion)
     # Signs, cones, and the contacts that may have multipliers.
-    mu = portion.column("mu")
     # Friction forces matter, up to their rounding.
     whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)
     borne = push + h * portion.column("impulse_normal")
-    largest_of_step = np.zeros(portion.steps.size)
-    np.maximum.at(largest_of_step, at, borne)
-    most = (1.0 + COARSE) * mu * np.maximum(borne, 0.0) + FAINT * largest_of_step[at]
+    rounding = FAINT * largest_of(borne, at, portion.steps.size)[at]
+    most = (1.0 + COARSE) * portion.column("mu") * np.maximum(borne, 0.0) + rounding
     slides = (np.hypot(*sideways.T) > 0.0) & (whole > most)
     correction = portion.column("gap_correction")
     wrong = (push < 0.0) | ((push != 0.0) & ~rigid) | slides | ~(correction <= 0.0)
@@ -277,7 +255,7 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
         yield "projection", np.arange(portion.steps.size), -1, -1, np.full(portion.steps.size, off)
         return
     normals = frames[:, 0]
-    drive = -np.einsum("nj,nj->n", normals, surface_motion(portion, normals)[:, :3])
+    drive = -np.einsum("nj,nj->n", normals, portion.surfaces[:, :3])
     given = stepper.penetration_allowance
     extent = extent_of(portion, recording.world.extents.min_width)
     allowed = ALLOWED_DEPTH * extent if given is None else np.full(at.size, given)
@@ -294,20 +272,12 @@ def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, fra
     stop_e = np.maximum(stop_gap + LEFT * STOP_DEPTH, -portion.h[joint_at] * STOP_RATE)
     stop_left = stop_e + np.einsum("nv,nv->n", J, dq[joint_at])
     # By island: the largest depth before and after, relative to the allowed depth, and whether any row was too deep.
-    label = np.concatenate((island, rows["joint_island"][portion.joints]))
-    places = np.concatenate((at, joint_at))
-    keys, key = np.unique(places * (label.max(initial=0) + 1) + label, return_inverse=True)
+    key, count = np.concatenate((islands.of_contacts, islands.of_joints)), islands.at.size
     unit = np.concatenate((np.maximum(allowed, MIN_UNIT * extent), np.full(stops.size, STOP_DEPTH)))
     chosen = np.concatenate((own, stops))
-    before, after, pushed = (np.zeros(keys.size) for _ in range(3))
-    worst = np.full(keys.size, -np.inf)
-    np.maximum.at(before, key[chosen], -(np.concatenate((e, stop_e)) / unit)[chosen])
-    np.maximum.at(after, key[chosen], -(np.concatenate((left, stop_left)) / unit)[chosen])
-    beyond = -np.concatenate((gap + allowed, stop_gap + STOP_DEPTH)) / unit
-    np.maximum.at(worst, key[chosen], beyond[chosen])
-    np.maximum.at(pushed, key[chosen], np.abs(np.concatenate((push, of_stops)))[chosen])
-    step = np.zeros(keys.size, dtype=np.int64)
-    step[key] = places
-    idle = (pushed > 0.0) & ~(worst > -ROUNDING)
-    worse = (pushed > 0.0) & (after > before * (1.0 + ROUNDING) + ROUNDING)
-    yield "projection", step, keys % (label.max(initial=0) + 1), -1, np.where(idle | worse, np.inf, 0.0)
+    beyond = ROUNDING - np.concatenate((gap + allowed, stop_gap + STOP_DEPTH)) / unit
+    depths = (-np.concatenate((e, stop_e)) / unit, -np.concatenate((left, stop_left)) / unit)
+    measures = (*depths, beyond, np.abs(np.concatenate((push, of_stops))))
+    before, after, worst, pushed = (largest_of(one[chosen], key[chosen], count) for one in measures)
+    wrong = ~(worst > 0.0) | (after > before * (1.0 + ROUNDING) + ROUNDING)
+    yield "projection", islands.at, islands.label, -1, np.where((pushed > 0.0) & wrong, np.inf, 0.0)

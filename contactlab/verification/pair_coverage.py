@@ -9,14 +9,17 @@ contact is required.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
+from contactlab.multibody import Model
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
+from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.verification.contacts import admits
 from contactlab.verification.motion import cross, rotate, tree_roots
 from contactlab.verification.portion import StepSlice, distinct, groups, length_of
 from contactlab.verification.proximity import (
@@ -30,11 +33,7 @@ from contactlab.verification.proximity import (
     nearest,
 )
 from contactlab.world.motion import belt_twist
-
-if TYPE_CHECKING:
-    from contactlab.multibody import Model
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 
 class PairCoverage:
@@ -72,7 +71,7 @@ class PairCoverage:
         awake = ((self.world.body_trees >= 0) & ~portion.recording.asleep[portion.steps])[:, owner]
         names = self.world.model.names
         fields = [self._fields(i, names, portion) for i in range(len(self.world.surfaces))]
-        a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
+        a, b, plane = (portion.column(name) for name in ("shape_a", "shape_b", "half_space"))
         low, high = np.where(plane >= 0, -1 - plane, np.minimum(a, b)), np.where(plane >= 0, b, np.maximum(a, b))
         listed = set(zip(portion.at.tolist(), low.tolist(), high.tolist(), strict=True))
 
@@ -88,15 +87,17 @@ class PairCoverage:
                 worst[s] = max(worst[s], found)
         for n in self.round:
             for number, ground in enumerate(self.world.half_spaces):
-                for s in np.flatnonzero(awake[:, n]).tolist() if self._admitted(n, number) else ():
+                for s in (
+                    np.flatnonzero(awake[:, n]).tolist() if admits(self.world, number, self.world.surfaces[n]) else ()
+                ):
                     if (s, -1 - number, n) not in listed:
                         worst[s] = max(worst[s], self._excess_of_plane(ground.normal, ground.offset, n, place(s, n)))
         return worst
 
     def wrong_contacts(self, portion: StepSlice) -> tuple[Any, FloatArray]:
         """Return the rows of the contact table between two convex shapes, and the error of each."""
-        a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
-        between = (plane < 0) & (a >= 0) & (b >= 0) & (portion.numbers("id") < EXTERNAL_ID)
+        a, b, plane = (portion.column(name) for name in ("shape_a", "shape_b", "half_space"))
+        between = (plane < 0) & (a >= 0) & (b >= 0) & (portion.column("id") < EXTERNAL_ID)
         chosen, names, fields = np.flatnonzero(between), self.world.model.names, {}
         worst = np.zeros(chosen.size)
         pairs, number = distinct([a[chosen], b[chosen]])
@@ -117,13 +118,6 @@ class PairCoverage:
             worst[own] = contact_errors(core_a, core_b, poses, contacts, at, margin, reduced)
             known[own] = True
         return chosen[known], worst[known]
-
-    def _admitted(self, i: int, s: int) -> bool:
-        """Return True if the collision filters allow shape ``i`` to touch half-space ``s``."""
-        if not self.world.half_space_filters:
-            return True
-        own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]
-        return bool(own.category & mask) and bool(category & own.mask)
 
     def _fields(self, i: int, names: tuple[str, ...], portion: StepSlice) -> tuple[FloatArray, ...]:
         """Return the fields of the `ShapePose` of shape ``i``, each with a first axis over the steps of a portion.
@@ -252,22 +246,21 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
         if body.parent != WORLD and welds[body.parent] != welds[body.name]
     }
     ignored = {frozenset(pair) for pair in world.excluded_pairs}
-    pairs = []
-    for i, j in itertools.combinations(range(len(world.surfaces)), 2):
-        a, b = world.surface_bodies[i], world.surface_bodies[j]
-        one, other = names[a], names[b]
-        if not all(isinstance(world.surfaces[n].shape, Shape) for n in (i, j)):
-            continue
-        if one not in moving and other not in moving:
-            continue
-        if welds[one] == welds[other] or frozenset((welds[one], welds[other])) in joined:
-            continue
+
+    def touch(i: int, j: int) -> bool:
+        one, other = (names[world.surface_bodies[n]] for n in (i, j))
         first, second = world.surfaces[i], world.surfaces[j]
-        if not (first.category & second.mask and second.category & first.mask):
-            continue
-        if frozenset((a, b)) not in ignored:
-            pairs.append((i, j))
-    return pairs
+        return (
+            isinstance(first.shape, Shape)
+            and isinstance(second.shape, Shape)
+            and (one in moving or other in moving)
+            and welds[one] != welds[other]
+            and frozenset((welds[one], welds[other])) not in joined
+            and frozenset((world.surface_bodies[i], world.surface_bodies[j])) not in ignored
+            and bool(first.category & second.mask and second.category & first.mask)
+        )
+
+    return [pair for pair in itertools.combinations(range(len(world.surfaces)), 2) if touch(*pair)]
 
 
 def _welds(model: Model) -> dict[str, str]:

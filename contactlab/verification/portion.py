@@ -1,28 +1,30 @@
 """A portion of the steps of a record: states, contacts and Jacobians, and its islands as sparse matrices.
 
 All steps of a portion are checked together, because checks of small single steps spend most of their time in calls. The
-rows of all islands are one sparse matrix over the velocities of their trees, island after island; islands share no
-column. W = J M^-1 J^T has an entry only if two rows act on one tree.
+rows of all islands are one sparse matrix over the velocities of all steps; islands share no column. W = J M^-1 J^T has
+an entry only if two rows act on one tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
+from numpy.typing import NDArray
 
+from contactlab.multibody.model import WORLD
+from contactlab.recording.record import surface_velocities
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.world_numbers import ARM, size_of
-from contactlab.verification.dynamics import Blocks, Dynamics, dynamics
+from contactlab.verification.dynamics import Blocks, Dynamics, dynamics, mass_times
 from contactlab.verification.motion import BodyKinematics
-
-if TYPE_CHECKING:
-    from contactlab.recording.recording import Recording
-    from contactlab.world.world import World
-
+from contactlab.world.world import World
 
 TINY = float(np.finfo(float).tiny)
 
@@ -44,13 +46,27 @@ LONGEST = 128  # steps
 ENTRIES = 2_000_000  # maximum number of entries in the largest arrays of a portion
 
 
-@dataclass(frozen=True, eq=False)
-class TreeRows:
-    """Rows (m, q, n) on the velocities of one tree, q for each of m contacts or joint rows."""
+#: A sparse matrix of scipy, by rows.
+Matrix = Any
 
-    tree: int
-    of: IntArray  # (m,) contact or joint row of each, or (m, q) the number of each row
-    J: FloatArray
+
+def sparse_rows(parts: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> Matrix:
+    """Return the sum of dense parts (m, q, n), each with the numbers of its rows (m, q) and columns (m, n)."""
+    none = np.zeros(0, dtype=np.int64)
+    rows = [np.broadcast_to(rows[..., None], part.shape).ravel() for rows, _, part in parts]
+    columns = [np.broadcast_to(columns[:, None], part.shape).ravel() for _, columns, part in parts]
+    values = np.concatenate([np.zeros(0), *(part.ravel() for *_, part in parts)])
+    return sparse.csr_matrix((values, (np.concatenate([none, *rows]), np.concatenate([none, *columns]))), shape=shape)
+
+
+def inverse(M: Blocks) -> Matrix:
+    """Return M^-1 of all steps as one sparse matrix (ns nv, ns nv)."""
+    nv, ns, first, parts = sum(block.shape[1] for block in M), len(M[0]) if M else 0, 0, []
+    for block in M:
+        places = np.arange(ns)[:, None] * nv + first + np.arange(block.shape[1])
+        parts.append((places, places, np.linalg.inv(block)))
+        first += block.shape[1]
+    return sparse_rows(parts, (ns * nv, ns * nv))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +87,10 @@ class StepSlice:
     at: IntArray
     joints: IntArray
     joint_at: IntArray
-    points: tuple[TreeRows, ...]  # six for each contact: velocity of its point and angular velocity, B relative to A
+    # Sparse (6 nc, ns nv), for each contact: velocity of its point and angular velocity, of B relative to A; and the
+    # shares of the bodies B and A, if these are in different trees.
+    points: Matrix
+    sides: tuple[Matrix, Matrix]
 
     @staticmethod
     def of(recording: Recording, steps: IntArray) -> StepSlice:
@@ -86,27 +105,30 @@ class StepSlice:
         joints, joint_at = rows_of(rows["joint_step"], steps)
         tau = rows["tau"][steps] if rows["tau"].shape[0] else np.zeros((steps.size, world.nv))
         moves = np.moveaxis(energies, 0, 2), recording.v[steps], recording.v[steps + 1], tau, rows["h"][steps]
-        points = _points(recording, contacts, at, state.bodies)
-        return StepSlice(recording, steps, state, *moves, contacts, at, joints, joint_at, points)
+        b, a = (_points(recording, side, contacts, at, state.bodies) for side in "ba")
+        trees = np.append(world.body_trees, -1)
+        together = trees[rows["contact_body_a"][contacts]] == trees[rows["contact_body_b"][contacts]]
+        apart = sparse.diags(np.repeat(np.where(together, 0.0, 1.0), 6))
+        sides = (b - a) - apart @ (b - a) + apart @ b, apart @ a
+        return StepSlice(recording, steps, state, *moves, contacts, at, joints, joint_at, b - a, sides)
 
-    def column(self, name: str) -> FloatArray:
+    def column(self, name: str) -> NDArray[Any]:
         """Return a column of the contact table."""
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 
-    def numbers(self, name: str) -> IntArray:
-        """Return an integer column of the contact table."""
-        return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
+    @cached_property
+    def surfaces(self) -> FloatArray:
+        """Velocity and angular velocity (nc, 6) of body A's surface at the contacts, 0 if A is not kinematic."""
+        columns = {name: self.column(name) for name in ("body_a", "step", "point", "normal")}
+        return surface_velocities(self.recording, SimpleNamespace(**columns))
 
-    def scattered(self, rows: tuple[TreeRows, ...], at: IntArray, force: FloatArray) -> FloatArray:
-        """Return J^T force (ns, nv), summed over the rows of each step, for rows with forces (m, q).
+    def speeds(self, v: FloatArray) -> FloatArray:
+        """Return the relative velocities and angular velocities (nc, 6) at the contacts for velocities v (ns, nv)."""
+        return np.asarray(self.points @ v.ravel()).reshape(-1, 6)
 
-        ``at`` (m,) has the step of every row.
-        """
-        starts, out = self.recording.world.tree_starts, np.zeros(self.v.shape)
-        for one in rows:
-            own = slice(starts[one.tree], starts[one.tree + 1])
-            np.add.at(out[:, own], at[one.of], np.einsum("mqn,mq->mn", one.J, force[one.of]))
-        return out
+    def effect(self, impulses: FloatArray) -> FloatArray:
+        """Return the sum of J^T p (ns, nv) over the contacts of each step, for impulses and moments p (nc, 6)."""
+        return np.asarray(self.points.T @ impulses.ravel()).reshape(self.v.shape)
 
 
 def rows_of(column: IntArray, steps: IntArray) -> tuple[IntArray, IntArray]:
@@ -118,30 +140,19 @@ def rows_of(column: IntArray, steps: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _points(
-    recording: Recording, contacts: IntArray, at: IntArray, bodies: dict[str, BodyKinematics]
-) -> tuple[TreeRows, ...]:
-    """Return Jacobians of the relative motion at the contacts, in world axes, by tree."""
+    recording: Recording, side: str, contacts: IntArray, at: IntArray, bodies: dict[str, BodyKinematics]
+) -> Matrix:
+    """Return the velocities of the contact points, and the angular velocities, of one body of each contact."""
     world, rows = recording.world, recording.rows
-    names, point = world.model.names, rows["contact_point"][contacts]
-    of_trees: dict[int, list[tuple[IntArray, FloatArray]]] = {}
-    for side, sign in (("contact_body_b", 1.0), ("contact_body_a", -1.0)):
-        for number, chosen in groups(rows[side][contacts]):
-            tree = world.body_trees[number] if number >= 0 else -1
-            if tree < 0:
-                continue
-            body = bodies[names[number]].at(at[chosen])
-            J = sign * np.concatenate((body.point_jacobian(point[chosen]), body.Jw), axis=1)
-            of_trees.setdefault(int(tree), []).append((chosen, J))
-    found = []
-    for tree, parts in sorted(of_trees.items()):
-        chosen, J = (np.concatenate(part) for part in zip(*parts, strict=True))
-        own, place = np.unique(chosen, return_inverse=True)
-        if own.size < chosen.size:  # both bodies of a contact may belong to one tree
-            summed = np.zeros((own.size, *J.shape[1:]))
-            np.add.at(summed, place, J)
-            chosen, J = own, summed
-        found.append(TreeRows(tree, chosen, J))
-    return tuple(found)
+    names, point, parts = world.model.names, rows["contact_point"][contacts], []
+    for number, chosen in groups(rows[f"contact_body_{side}"][contacts]):
+        if number < 0 or world.body_trees[number] < 0:
+            continue
+        body = bodies[names[number]].at(at[chosen])
+        J = np.concatenate((body.point_jacobian(point[chosen]), body.Jw), axis=1)
+        columns = at[chosen, None] * world.nv + np.arange(body.own.start, body.own.stop)
+        parts.append((6 * chosen[:, None] + np.arange(6), columns, J))
+    return sparse_rows(parts, (6 * contacts.size, bodies[WORLD].p.shape[0] * world.nv))
 
 
 def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
@@ -179,20 +190,7 @@ def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntA
             known = (number >= 0) & (number < trees.size)
             np.add.at(touched, (at[known], trees[number[known]]), 1)
         entries = fixed + directions**2 * (touched[:, :-1] ** 2).sum(axis=1)
-        start = 0
-        for n in range(1, window.size + 1):
-            if n == window.size or entries[start : n + 1].sum() > ENTRIES:
-                yield window[start:n]
-                start = n
-
-
-def tree_columns(world: World, tree: int) -> IntArray:
-    """Return the indices in v of a tree's velocities."""
-    return np.arange(world.tree_starts[tree], world.tree_starts[tree + 1])
-
-
-#: A sparse matrix of scipy, by rows.
-Matrix = Any
+        yield from np.split(window, np.flatnonzero(np.diff(np.cumsum(entries) // ENTRIES)) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,81 +203,36 @@ class Islands:
     row: IntArray
     of_contacts: IntArray  # (nc,), (nj,) island of each contact and joint row
     of_joints: IntArray
+    of_trees: IntArray  # (ns, nt) island of each tree, -1 without one
 
     @staticmethod
     def of(portion: StepSlice) -> Islands:
         """Collect the islands that contacts, joint rows or the island table of a portion name, by step and label."""
         rows = portion.recording.rows
         own, steps = rows_of(rows["island_step"], portion.steps)
-        labels = (portion.numbers("island"), rows["joint_island"][portion.joints], rows["island_index"][own])
+        labels = (portion.column("island"), rows["joint_island"][portion.joints], rows["island_index"][own])
         found, number = distinct([np.concatenate((portion.at, portion.joint_at, steps)), np.concatenate(labels)])
         contacts, joints, table = np.split(number, np.cumsum([one.size for one in labels[:2]]))
         row = np.full(found.shape[0], -1)
         row[table] = own
-        return Islands(found[:, 0], found[:, 1], row, contacts, joints)
+        world, trees = portion.recording.world, np.append(portion.recording.world.body_trees, -1)
+        of_trees = np.full((portion.steps.size, world.tree_starts.size), -1)
+        for side in "ab":
+            of_trees[portion.at, trees[portion.column(f"body_{side}")]] = contacts
+        for one, island, at in zip(rows["joint_row"][portion.joints], joints, portion.joint_at, strict=True):
+            of_trees[at, list(world.joint_rows[one].trees)] = island
+        return Islands(found[:, 0], found[:, 1], row, contacts, joints, of_trees[:, :-1])
 
-
-@dataclass(frozen=True, eq=False)
-class IslandSystem:
-    """Rows on the columns of islands; column j is a velocity of one tree in one step."""
-
-    J: Matrix
-    Y: Matrix  # row i is M^-1 applied to row i of J
-    # (n,) of each column: step in the portion, place in v, island.
-    at: IntArray
-    dof: IntArray
-    island: IntArray
-    blocks: tuple[tuple[FloatArray, IntArray], ...]  # blocks (m, n, n) of M, and their columns (m, n)
-
-    @staticmethod
-    def of(portion: StepSlice, rows: tuple[TreeRows, ...], at: IntArray, island: IntArray, M: Blocks) -> IslandSystem:
-        """Return the sparse J and Y of rows given by tree, with one column block for each tree of each island.
-
-        ``at`` and ``island`` (m,) have the step and the island of every row. M has the blocks of the steps, by tree.
-        """
-        world = portion.recording.world
-        trees = world.tree_starts.size - 1
-        keys = np.concatenate([np.zeros(0, dtype=np.int64), *(island[one.of[:, 0]] * trees + one.tree for one in rows)])
-        pairs, place = np.unique(keys, return_inverse=True)
-        sizes = np.diff(world.tree_starts)[pairs % trees]
-        first = np.cumsum(sizes) - sizes
-        steps = np.zeros(pairs.size, dtype=np.int64)
-        parts = np.split(place, np.cumsum([one.of.shape[0] for one in rows])[:-1])[: len(rows)]
-        entries: list[list[Any]] = [[np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], [], []]
-        for one, own in zip(rows, parts, strict=True):
-            steps[own] = at[one.of[:, 0]]
-            columns = np.broadcast_to((first[own][:, None] + np.arange(one.J.shape[2]))[:, None], one.J.shape)
-            Y = np.swapaxes(np.linalg.solve(M[one.tree][steps[own]], np.swapaxes(one.J, 1, 2)), 1, 2)
-            for kept, value in zip(entries, (np.repeat(one.of, one.J.shape[2]), columns, one.J, Y), strict=True):
-                kept.append(value.ravel())
-        rows_of, columns_of = (np.concatenate(part) for part in entries[:2])
-        shape = (island.size, int(sizes.sum()))
-        matrices: list[Matrix] = [
-            sparse.csr_matrix((np.concatenate([np.zeros(0), *values]), (rows_of, columns_of)), shape=shape)
-            for values in entries[2:]
-        ]
-        blocks, dof = [], np.zeros(shape[1], dtype=np.int64)
-        for tree in np.unique(pairs % trees):
-            own = np.flatnonzero(pairs % trees == tree)
-            columns = first[own][:, None] + np.arange(sizes[own[0]])
-            dof[columns] = tree_columns(world, tree)
-            blocks.append((M[tree][steps[own]], columns))
-        repeated = np.repeat(np.arange(pairs.size), sizes)
-        return IslandSystem(matrices[0], matrices[1], steps[repeated], dof, (pairs // trees)[repeated], tuple(blocks))
-
-    def of_columns(self, v: FloatArray) -> FloatArray:
-        """Return the entries of velocities (ns, nv) by column."""
-        return np.asarray(v[self.at, self.dof])
-
-    def kinetic_norm(self, v: FloatArray, count: int) -> FloatArray:
-        """Return sqrt(v' M v) of every island (count,) for velocities v (n,).
+    def kinetic_norm(self, M: Blocks, v: FloatArray) -> FloatArray:
+        """Return sqrt(v' M v) of every island for velocities v (ns, nv).
 
         A row's rate is at most sqrt(J_i M^-1 J_i') times it: a much smaller rate is rounding of the whole motion.
         """
-        energy = np.zeros(count)
-        for M, columns in self.blocks:
-            part = v[columns]
-            np.add.at(energy, self.island[columns[:, 0]], np.einsum("mi,mij,mj->m", part, M, part))
+        energy, first = np.zeros(self.at.size), 0
+        products = v * mass_times(M, v)
+        for block, island in zip(M, self.of_trees.T, strict=True):
+            own, first = slice(first, first + block.shape[1]), first + block.shape[1]
+            np.add.at(energy, island[island >= 0], products[island >= 0, own].sum(axis=1))
         return np.sqrt(np.maximum(0.0, energy))
 
 

@@ -1,401 +1,364 @@
-"""Conversion of the tables of a scene file to the values of its schema."""
+"""The world of a scene file, built section by section from its tables."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
+import functools
+import hashlib
+import itertools
+import json
 import math
-import re
-from typing import Any
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
 import numpy as np
 
-import lcp
-from contactlab.contact import ConvexPoints, Material, Mesh, PowerLaw, Shape
-from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.formulation.friction_backend import qp_code_objection
-from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
+from contactlab.constraints import LoopConstraint
+from contactlab.contact import HalfSpace, Material, PlacedShape
+from contactlab.formulation.model_problem.options import Drive, JointLimit
+from contactlab.multibody import Model, UrdfModel
+from contactlab.multibody.urdf import UrdfMesh
 from contactlab.multibody.urdf.reading import rotation
-from contactlab.simulation.scene import schema
-from contactlab.simulation.scene.schema import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
 from contactlab.simulation.scene.table import Table, suggestion
-from contactlab.spatial import quaternion
-from contactlab.stepping import Sleep, TimeStepping
-from contactlab.stepping.time_stepping import FORMER_OPTIONS
-from contactlab.world.surface import ALL
-
-MAX_POINTS = 1000
-MAX_ROWS = 500
-
-#: The shapes of a scene by name: their classes in lower case, except for `ConvexPoints`. Meshes come from separate
-#: files, which a scene does not read.
-SHAPES: dict[str, type[Shape]] = {
-    "points" if cls is ConvexPoints else re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls
-    for cls in ALL_SHAPES
-    if cls is not Mesh
-}
-
-#: Fields whose key has another name.
-KEYS = {"spacing": "grid"}
-
-
-def _keys(kind: str) -> dict[str, dataclasses.Field[Any]]:
-    """Return the dataclass fields of a kind of shape, by their keys in a scene file."""
-    fields: Any = dataclasses.fields
-    return {KEYS.get(field.name, field.name): field for field in fields(SHAPES[kind])}
-
-
-# A box may be given by its full sides.
-SHAPE_KEYS = ("shape", *dict.fromkeys(key for kind in SHAPES for key in _keys(kind)), "size")
-
-
-def parse_shape(table: Table) -> Shape:
-    """Return the shape of a table; keys of another kind of shape raise an error."""
-    kind = table.text("shape")
-    if kind not in SHAPES:
-        raise table.error("shape", f"unknown shape '{kind}'{suggestion(kind, SHAPES)}")
-    keys = _keys(kind)
-    for key in SHAPE_KEYS[1:]:
-        if key in table and key not in keys and (kind, key) != ("box", "size"):
-            raise table.error(key, f"does not belong to a {kind}")
-    if kind == "box" and table.exactly_one_of("half_extents", "size") == "size":
-        numbers: dict[str, Any] = {"half_extents": tuple(0.5 * value for value in table.vector("size", 3))}
-        keys = {}
-    else:
-        numbers = {}
-    for i, (key, field) in enumerate(keys.items()):
-        default = inspect.signature(SHAPES[kind]).parameters[field.name].default
-        # A shape needs at least one number: the first is always required.
-        known = None if i == 0 or default is inspect.Parameter.empty else default
-        numbers[field.name] = _read(table, key, str(field.type), known)
-    with table.wrap_errors():
-        return SHAPES[kind](**numbers)
-
-
-def _read(table: Table, key: str, of: str, default: Any) -> Any:
-    """Return the value of a key, checked and converted; ``of`` is the name of the field's type, such as ``float``."""
-    if of == "float":
-        return table.number(key, default)
-    if of == "Points":
-        return table.vectors(key, 3, MAX_POINTS)
-    if of == "Grid":
-        columns = len(table.vectors(key, None, MAX_ROWS)[0])
-        return table.vectors(key, columns, MAX_ROWS)
-    return table.vector(key, 3 if of == "Vec3Array" else 2, default)
-
+from contactlab.simulation.scene.values import (
+    FILTER,
+    MAX_ENTRIES,
+    MOTION,
+    NUMBERS,
+    PART,
+    POSE,
+    STEPPER,
+    SURFACE,
+    Part,
+    parse_filter,
+    parse_material,
+    parse_part,
+    parse_parts,
+    parse_pose,
+    parse_stepper,
+    parse_surface,
+)
+from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping import TimeStepping
+from contactlab.world import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
+from contactlab.world.builder import WorldBuilder
+from contactlab.world.urdf_world import add_visuals, solid_of
+from contactlab.world.world import World
 
 MAX_STEPS = 1e8
 MAX_BODIES = 4000
-MAX_ENTRIES = 1000
 
-# Keys of a filter, a pose, a motion, and an oscillation.
-FILTER = {"category": 1, "mask": ALL}
-PLACE = ("position", "quaternion", "rpy")
-MOTION = ("velocity", "angular_velocity")
-SWING = ("translation", "rotation", "frequency", "phase")
+_DRIVES: dict[str, Any] = {kind.__name__.removesuffix("Drive").lower(): kind for kind in get_args(Drive)}
+_SWING = ("translation", "rotation", "frequency", "phase")
+_FIXED = ("name", "part", *PART)
+_ROBOT = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape", "limits", "damping", "friction", "mimics")
+# The keys of the sections that are arrays of tables.
+_KEYS: dict[str, tuple[str, ...]] = {
+    "material": ("name", *NUMBERS),
+    "half_space": ("name", "normal", "point", *SURFACE, *FILTER),
+    "fixed": _FIXED,
+    "body": ("mass", "density", "com", "inertia", "count", "spacing", *_FIXED, *MOTION),
+    "kinematic": ("belt", *_SWING, *_FIXED, *MOTION),
+    "robot": (*_ROBOT, "limit", "drive", *SURFACE, *POSE, *FILTER),
+    "loop": ("a", "b", "point_a", "point_b", "rpy_a", "rpy_b", "holds", "axes", "sliding", "erp", "name"),
+    "ignore": ("bodies",),
+}
+# Rows of the kinds of loops: the axes of frame a along and about which b does not move; rotations first.
+_ROWS = {
+    "point": np.eye(6)[3:],
+    "weld": np.eye(6),
+    "hinge": np.eye(6)[[0, 1, 3, 4, 5]],  # turns about z
+    "slider": np.eye(6)[:5],  # slides along z
+}
 
-_NUMBERS = ("mu", "restitution", "stiffness", "dissipation", "torsional", "rolling")
-_SURFACE = ("material", *_NUMBERS)
-_POSE = (*PLACE, *MOTION)
-_PART = (*SHAPE_KEYS, *PLACE, *_SURFACE, *FILTER)
-_FIXED = ("name", "part", *_PART)
-_BODY = ("mass", "density", "com", "inertia", "count", "spacing", *_FIXED, *MOTION)
-_MODEL = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape")
-_ROBOT = (*_MODEL, *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE, *FILTER)
-_STEPPER = (*(entry.name for entry in dataclasses.fields(TimeStepping)), *FORMER_OPTIONS)
-_KINEMATIC = ("belt", *SWING, *_FIXED, *MOTION)
-_LCP_SOLVERS = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)
-_BACKENDS = (ConvexRelaxation, StaggeredProjections)
-_TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinematic", "robot", "loop", "ignore")
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A scene ready to run.
+
+    Attributes
+    ----------
+    name, description
+        As in the file.
+    world, stepper
+        The world, and its stepper.
+    duration
+        [s].
+    text
+        The text of the file.
+    changes
+        Values by path that replace those in the file.
+    """
+
+    name: str
+    description: str
+    world: World
+    stepper: TimeStepping
+    duration: float
+    text: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def stamp(self) -> dict[str, str]:
+        """Return a record's entries about its scene: the text, its SHA-256, and the changes if there are any."""
+        stamp = {"scene": self.text, "scene_sha256": hashlib.sha256(self.text.encode()).hexdigest()}
+        return {**stamp, "scene_changes": json.dumps(dict(self.changes))} if self.changes else stamp
 
 
-def parse_scene(root: Table) -> schema.SceneEntry:
+def parse_scene(root: Table) -> Scene:
     """Return the checked contents of a scene file; a `SceneError` names line and key of the first fault.
 
-    Faults that only the built world can show are found later, by `build_world`.
+    Robot descriptions are read only from the scene's folder.
     """
+    sections = ("scene", "stepper", *_KEYS)
     for key in root.values:
-        if key not in _TOP:
-            raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
+        if key not in sections:
+            raise root.error(key, f"unknown section{suggestion(key, sections)}")
     root.required("scene", "stepper")
     head = root.table("scene", ("name", "description", "gravity", "planar", "duration", "body_contacts"))
-    materials: dict[str, Material] = {}
-    for table in root.tables("material", ("name", *_NUMBERS), MAX_ENTRIES):
-        name = table.text("name")
-        if name in materials:
-            raise table.error("name", f"'{name}' is used already")
-        materials[name] = _numbers(table)
-    half_space_keys = ("name", "normal", "point", *_SURFACE, *FILTER)
-    half_spaces = [_half_space(table) for table in root.tables("half_space", half_space_keys, MAX_ENTRIES)]
-    bodies = [_body(table) for table in root.tables("body", _BODY, MAX_BODIES)]
-    kinematic = [_kinematic(table) for table in root.tables("kinematic", _KINEMATIC, MAX_ENTRIES)]
-    robots = [_robot(table) for table in root.tables("robot", _ROBOT, MAX_ENTRIES)]
-    ignored = root.tables("ignore", ("bodies",), MAX_ENTRIES)
-    for table in ignored:
-        if len(names := table.strings("bodies")) != 2:
-            raise table.error("bodies", f"must name two bodies, names {len(names)}")
-    duration, table = head.number("duration", positive=True), root.table("stepper", _STEPPER)
-    stepper = _stepper(table)
+    duration, table = head.number("duration", positive=True), root.table("stepper", STEPPER)
+    stepper = parse_stepper(table)
     if duration / stepper.h > MAX_STEPS:
         detail = f"makes {duration / stepper.h:.3g} steps of the scene, at most {MAX_STEPS:g} are taken"
         raise table.error("h", detail)
-    return schema.SceneEntry(
-        name=head.text("name", "scene"),
-        description=head.text("description", ""),
-        gravity=head.vector("gravity", 3, (0.0, 0.0, -9.81)),
-        planar=head.vector("planar", 3) if "planar" in head else None,
-        duration=duration,
-        materials=materials,
-        stepper=stepper,
-        half_spaces=tuple(half_spaces),
-        fixed=tuple(schema.FixedEntry(**_common_fields(table)) for table in root.tables("fixed", _FIXED, MAX_ENTRIES)),
-        bodies=tuple(bodies),
-        kinematic=tuple(kinematic),
-        robots=tuple(robots),
-        loops=tuple(loop_entry(table) for table in root.tables("loop", LOOP_KEYS, MAX_ENTRIES)),
-        ignored=tuple(ignored),
-        body_contacts=head.boolean("body_contacts", True),
-        table=root,
-    )
+    name, description = head.text("name", "scene"), head.text("description", "")
+    return Scene(name, description, _build_world(root, head), stepper, duration)
 
 
-def _stepper(table: Table) -> TimeStepping:
-    """Return the stepper; solvers are classes of `lcp`, or friction backends, by their names.
-
-    A quadratic programming solver stands for either backend, which without friction is one quadratic program;
-    `load_scene` checks that there is no friction.
-    """
-    table.required("h")
-    options: dict[str, Any] = {}
-    for key in table.values:
-        if key in ("warm_start", "adaptive", "reduce_contacts", "projection"):
-            options[key] = table.boolean(key, False)
-        elif key == "edges":
-            options[key] = table.integer(key, None, 4, 256)
-        elif key == "sleep":
-            inner = table.table("sleep", ("speed", "time"))
-            with inner.wrap_errors():
-                options[key] = Sleep(**{name: inner.number(name) for name in inner.values})
-        elif key in ("gyroscopic", "friction", "on_unsolved", "integrator"):
-            options[key] = table.text(key)
-        elif key != "solver":
-            options[FORMER_OPTIONS.get(key, key)] = table.number(key)
-    if "solver" in table:
-        solver = _solver(table, "solver", (*_LCP_SOLVERS, *_BACKENDS))
-        options["solver"] = solver if qp_code_objection(solver) is None else StaggeredProjections(solver)
-    with table.wrap_errors():
-        return TimeStepping(**options)
-
-
-def _solver(table: Table, key: str, allowed: tuple[Any, ...]) -> Any:
-    """Return an instance of one of the ``allowed`` solver classes.
-
-    The value of the key is the name of the class, or a table of its name and options.
-    """
-    given: dict[str, Any] = {}
-    if isinstance(table.values[key], dict):
-        inner = table.table(key, None)
-        name = inner.text("name")
-        for option, value in inner.values.items():
-            if option == "qp":
-                given[option] = _solver(inner, option, _LCP_SOLVERS)
-            elif option != "name":
-                given[option] = value if isinstance(value, bool | str) else _number(inner, option)
-    else:
-        name = table.text(key)
-    classes: dict[str, Any] = {cls.__name__: cls for cls in allowed}
-    if name not in classes:
-        raise table.error(key, f"unknown solver '{name}'{suggestion(name, classes)}")
-    known = [field.name for field in dataclasses.fields(classes[name])]
-    for option in given:
-        if option not in known:
-            raise table.error(key, f"{name} has no option '{option}'{suggestion(option, known)}")
-    with table.wrap_errors(key):
-        return classes[name](**given)
-
-
-def _number(table: Table, key: str) -> Any:
-    """Return the number of a key as an int or a float, as the file has it; raise `SceneError` for anything else."""
-    table.number(key)
-    return table.values[key]
-
-
-def _half_space(table: Table) -> schema.HalfSpaceEntry:
-    """Return one ``[[half_space]]``, by default z <= 0."""
-    table.required("name")
-    normal, point = table.vector("normal", 3, (0.0, 0.0, 1.0)), table.vector("point", 3, (0.0, 0.0, 0.0))
-    return schema.HalfSpaceEntry(table.text("name"), normal, point, _surface(table), _filter(table), table)
-
-
-def _common_fields(table: Table) -> dict[str, Any]:
-    """Return the values of the fields that all kinds of bodies have, by field of the entry; a name is required."""
-    table.required("name")
-    return {
-        "name": table.text("name"),
-        "parts": _parts(table),
-        "surface": _own_surface(table),
-        "pose": _pose(table),
-        "table": table,
+def _build_world(root: Table, head: Table) -> World:
+    """Return the world of all sections but the first two."""
+    sections = {
+        name: root.tables(name, known, MAX_BODIES if name == "body" else MAX_ENTRIES) for name, known in _KEYS.items()
     }
+    for table in itertools.chain(*(tables for name, tables in sections.items() if name not in ("loop", "ignore"))):
+        table.required("name")
+    materials: dict[str, Material] = {}
+    for table in sections["material"]:
+        if table.text("name") in materials:
+            raise table.error("name", f"'{table.text('name')}' is used already")
+        materials[table.text("name")] = parse_material(table)
+    gravity = head.vector("gravity", 3, (0.0, 0.0, -9.81))
+    planar = head.vector("planar", 3) if "planar" in head else None
+    with head.wrap_errors():
+        builder = WorldBuilder(gravity, body_contacts=head.boolean("body_contacts", True), planar=planar)
+    for table in sections["half_space"]:
+        normal, point = table.vector("normal", 3, (0.0, 0.0, 1.0)), table.vector("point", 3, (0.0, 0.0, 0.0))
+        material, bits = parse_surface(table, materials), parse_filter(table)
+        with table.wrap_errors():
+            builder.add_half_space(table.text("name"), HalfSpace.through(point, normal), material, **bits)
+    for table in sections["fixed"]:
+        parts, pose = parse_parts(table, materials), parse_pose(table)
+        with table.wrap_errors():
+            builder.add_fixed_body(table.text("name"), *_first(parts), pose.placement, **parts[0].filter)
+        _add_further(builder, table.text("name"), parts)
+    bodies = [(table, _count(table)) for table in sections["body"]]
+    for n, (table, _) in enumerate(bodies):
+        number = sum(math.prod(count) for _, count in bodies[: n + 1])
+        if number > MAX_BODIES:
+            raise table.error("count", f"makes {number} bodies, at most {MAX_BODIES} are taken")
+    for table, count in bodies:
+        _add_body(builder, table, count, materials)
+    for table in sections["kinematic"]:
+        parts, motion = parse_parts(table, materials), _motion(table)
+        with table.wrap_errors():
+            builder.add_kinematic_body(table.text("name"), *_first(parts), motion, **parts[0].filter)
+        _add_further(builder, table.text("name"), parts)
+    for table in sections["robot"]:
+        _add_robot(builder, table, materials, gravity)
+    for table in sections["loop"]:
+        _add_loop(builder, table)
+    for table in sections["ignore"]:
+        if len(names := table.strings("bodies")) != 2:
+            raise table.error("bodies", f"must name two bodies, names {len(names)}")
+        with table.wrap_errors("bodies"):
+            builder.exclude_collision(*names)
+    with root.wrap_errors():
+        return builder.build()
 
 
-def _body(table: Table) -> schema.BodyEntry:
-    """Return one ``[[body]]``, or a grid of ``count`` bodies; exactly one of mass and density is required."""
-    standing = _common_fields(table)
-    weight = table.exactly_one_of("mass", "density")
-    inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
+def _first(parts: list[Part]) -> tuple[PlacedShape, Material]:
+    return parts[0].shape, parts[0].material
+
+
+def _add_further(builder: WorldBuilder, name: str, parts: list[Part]) -> None:
+    """Add all shapes of a body but the first."""
+    for part in parts[1:]:
+        with part.table.wrap_errors():
+            builder.add_shape(name, part.shape, part.material, **part.filter)
+
+
+def _count(table: Table) -> tuple[int, ...]:
+    """Return the number of bodies of a ``[[body]]`` along each axis."""
     count = table.vector("count", 3, (1.0, 1.0, 1.0))
     if any(n < 1 or n != int(n) for n in count) or math.prod(count) > MAX_BODIES:
         raise table.error("count", f"must be three whole numbers from 1 whose product is at most {MAX_BODIES}")
     if "count" in table:
         table.required("spacing")
-    return schema.BodyEntry(
-        **standing,
-        mass=table.number("mass", positive=True) if weight == "mass" else None,
-        density=table.number("density", positive=True) if weight == "density" else None,
-        com=table.vector("com", 3, (0.0, 0.0, 0.0)),
-        inertia=inertia,
-        count=(int(count[0]), int(count[1]), int(count[2])),
-        spacing=table.vector("spacing", 3, (0.0, 0.0, 0.0)),
-    )
+    return tuple(map(int, count))
 
 
-def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
-    """Return the shapes of a body: its single one, in its axes, or the shapes of its parts."""
-    whole = _filter(table)
-    if table.exactly_one_of("shape", "part") == "shape":
-        return (schema.PartEntry(parse_shape(table), schema.PoseEntry(), None, whole, table),)
-    for key in SHAPE_KEYS:
+def _add_body(builder: WorldBuilder, table: Table, count: tuple[int, ...], materials: Mapping[str, Material]) -> None:
+    """Add a free body with its shapes to the builder; with ``count``, a grid of copies named "<name> 0" and so on."""
+    parts, pose, whole = parse_parts(table, materials), parse_pose(table), table.text("name")
+    with table.wrap_errors("inertia" if "inertia" in table else ""):
+        inertia = _inertia(table, parts)
+    spacing = table.vector("spacing", 3, (0.0, 0.0, 0.0))
+    for n, place in enumerate(itertools.product(*map(range, count))):
+        q = pose.q.copy()
+        q[:3] += np.array(place) * spacing
+        name = whole if count == (1, 1, 1) else f"{whole} {n}"
+        with table.wrap_errors():
+            builder.add_free_body(name, inertia, *_first(parts), q, pose.v, **parts[0].filter)
+        _add_further(builder, name, parts)
+
+
+def _inertia(table: Table, parts: list[Part]) -> RigidInertia:
+    """Return the given inertia, or the inertia of homogeneous shapes of one density, overlaps counted twice."""
+    weight = table.exactly_one_of("mass", "density")
+    given = table.number(weight, positive=True)
+    inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
+    com = table.vector("com", 3, (0.0, 0.0, 0.0))
+    solids = [part.shape.shape.inertia() for part in parts]
+    if None in solids:
+        if weight == "density" or inertia is None:
+            kind = parts[solids.index(None)].table.text("shape")
+            raise table.error("inertia", f"{kind} has no volume here: give 'mass' and 'inertia'")
+        return RigidInertia(given, com, inertia=inertia)
+    placed = [own.moved(part.shape.pose) for own, part in zip(solids, parts, strict=True) if own is not None]
+    whole = functools.reduce(RigidInertia.join, placed)
+    mass = given if weight == "mass" else given * whole.mass
+    if inertia is not None:
+        return RigidInertia(mass, com, inertia=inertia)
+    return RigidInertia(mass, com if "com" in table else whole.com, inertia=mass / whole.mass * whole.inertia)
+
+
+def _motion(table: Table) -> PrescribedMotion:
+    """Return the motion of a ``[[kinematic]]``: its oscillation, or its velocities, both in world axes."""
+    pose = parse_pose(table)
+    swing: dict[str, Any] = {
+        key: np.array(table.vector(key, 3)) if key in ("translation", "rotation") else table.number(key)
+        for key in _SWING
+        if key in table
+    }
+    kind: Any = Conveyor if table.boolean("belt", False) else ConstantVelocity
+    for key in ("belt", *MOTION) if swing else ():
         if key in table:
-            raise table.error(key, "belongs to one of the parts")
-    parts = []
-    for part in table.tables("part", _PART, MAX_ENTRIES):
-        part.required("shape")
-        surface = _own_surface(part)
-        if surface is None:
-            table.exactly_one_of("material", "mu")
-        parts.append(schema.PartEntry(parse_shape(part), _pose(part), surface, _filter(part, whole), part))
-    return tuple(parts)
-
-
-def _own_surface(table: Table) -> schema.Surface | None:
-    """Return the surface that a table of a body or of a part describes; None if it describes none.
-
-    A part without a surface has its body's surface. A body without one needs a surface in each part. A named table with
-    a shape is a body of one shape: it must have a surface.
-    """
-    if ("shape" in table and "name" in table) or any(key in table for key in _SURFACE):
-        return _surface(table)
-    return None
-
-
-def _kinematic(table: Table) -> schema.KinematicEntry:
-    """Return one ``[[kinematic]]``, with its oscillation or its velocities; raise `SceneError` if both are given."""
-    standing = _common_fields(table)
-    swing: dict[str, schema.Vector | float] = {}
-    for key in SWING:
-        if key in table:
-            swing[key] = table.vector(key, 3) if key in ("translation", "rotation") else table.number(key)
-    belt = table.boolean("belt", False)
+            raise table.error(key, "does not go with an oscillation: it has 'translation' and 'rotation'")
     if swing:
         table.required("frequency")
-        for key in ("belt", *MOTION):
-            if key in table:
-                raise table.error(key, "does not go with an oscillation: it has 'translation' and 'rotation'")
-    entry = schema.KinematicEntry(**standing, belt=belt, swing=swing)
     with table.wrap_errors():
-        entry.motion()
-    return entry
+        if swing:
+            return Oscillation(pose.placement, **swing)
+        motion: PrescribedMotion = kind(pose.placement, pose.velocity, pose.angular_velocity)
+        return motion
 
 
-def _robot(table: Table) -> schema.RobotEntry:
-    """Return one ``[[robot]]``; keys of its pose raise `SceneError` unless it has a floating base."""
-    table.required("name", "urdf")
+def _add_robot(
+    builder: WorldBuilder, table: Table, materials: Mapping[str, Material], gravity: tuple[float, ...]
+) -> None:
+    """Add a robot with its joints, visuals and shapes to the builder; its names begin with "<robot>/"."""
+    table.required("urdf")
     floating, collisions = table.boolean("floating_base", False), table.boolean("collisions", False)
-    if not floating:
-        for key in _POSE:
-            if key in table:
-                raise table.error(key, "belongs to a floating base; add floating_base = true")
-    whole, shapes = _filter(table), []
-    for link in table.tables("shape", ("body", *_PART), MAX_ENTRIES):
-        link.required("body", "shape")
-        shapes.append(
-            schema.LinkShapeEntry(
-                parse_shape(link), _pose(link), _surface(link), _filter(link, whole), link, link.text("body")
-            )
-        )
-    return schema.RobotEntry(
-        name=table.text("name"),
-        urdf=table.text("urdf"),
-        floating_base=floating,
-        collisions=collisions,
-        q=_state(table, "q"),
-        v=_state(table, "v"),
-        pose=_pose(table),
-        surface=_surface(table) if collisions else Material(0.0),
-        filter=whole,
-        shapes=tuple(shapes),
-        joints=joints_entry(table),
-        table=table,
-    )
-
-
-def _state(table: Table, key: str) -> schema.Vector | dict[str, float]:
-    """Return a whole vector, or numbers by joint; an empty mapping if nothing is given."""
-    if isinstance(table.values.get(key, {}), dict):
-        if key not in table:
-            return {}
-        inner = table.table(key, None)
-        return {name: inner.number(name) for name in inner.values}
-    return table.vector(key, None)
-
-
-def _surface(table: Table) -> schema.Surface:
-    """Return the name of a table's material, or its material from mu and further numbers."""
-    if table.exactly_one_of("material", "mu") == "material":
-        for key in _NUMBERS[1:]:
-            if key in table:
-                raise table.error(key, "belongs to 'mu'; a material has its own")
-        return table.text("material")
-    return _numbers(table)
-
-
-def _numbers(table: Table) -> Material:
-    """Return the material of a table's numbers; its restitution can be a table, which is a `PowerLaw`."""
-    # Restitution may be a table with a law.
-    by_law = isinstance(table.values.get("restitution"), dict)
-    given = ("mu", *(key for key in _NUMBERS[1:] if key in table and not (by_law and key == "restitution")))
-    numbers: dict[str, Any] = {key: table.number(key) for key in given}
-    if by_law:
-        inner = table.table("restitution", tuple(entry.name for entry in dataclasses.fields(PowerLaw)))
-        inner.required("e")
-        with inner.wrap_errors():
-            numbers["restitution"] = PowerLaw(**{key: inner.number(key) for key in inner.values})
+    for key in () if floating else POSE:
+        if key in table:
+            raise table.error(key, "belongs to a floating base; add floating_base = true")
+    path = table.resolve_path("urdf", table.text("urdf"), "the scene's folder", file=True)
+    with table.wrap_errors("urdf"), warnings.catch_warnings():
+        # The reader's warnings are about the robot file, not about the scene.
+        warnings.simplefilter("ignore")
+        model = Model.from_urdf(path, floating_base=floating, gravity=gravity)
+    if model.nb > MAX_BODIES:
+        raise table.error("urdf", f"has {model.nb} links, at most {MAX_BODIES} are taken")
+    prefix, whole = f"{table.text('name')}/", parse_filter(table)
+    start: dict[str, Any] = {key: _start(model, table, key, floating) for key in ("q", "v")}
+    of_joints: dict[str, Any] = {key: _coefficients(table, key) for key in ("damping", "friction")}
+    of_joints |= {"limits": "model" if table.boolean("limits", True) else None}
     with table.wrap_errors():
-        return Material(**numbers)
+        builder.add_model(model, **start, prefix=prefix, mimics=table.boolean("mimics", True), **of_joints)
+    _add_joint_actions(builder, table, prefix)
+    dressed = add_visuals(builder, model, prefix)
+    material = parse_surface(table, materials) if collisions else Material(0.0)
+    for geometry in model.collisions if collisions else ():
+        if isinstance(geometry.shape, UrdfMesh):
+            detail = f"link '{geometry.body}' collides as a mesh, which is not taken yet"
+            raise table.error("collisions", f"{detail}; give [[robot.shape]]")
+        with table.wrap_errors("collisions"):
+            link, shown, at = prefix + geometry.body, geometry.body not in dressed, geometry.placement
+            builder.add_shape(link, solid_of(geometry), material, placement=at, shown=shown, **whole)
+    for one in table.tables("shape", ("body", *PART), MAX_ENTRIES):
+        one.required("body")
+        part = parse_part(one, materials, whole)
+        with one.wrap_errors():
+            builder.add_shape(prefix + one.text("body"), part.shape, part.material, **part.filter)
 
 
-def _filter(table: Table, whole: schema.Filter = FILTER) -> schema.Filter:
-    """Return a table's filter; missing keys are taken from ``whole``, by default contact with everything."""
-    return {key: table.integer(key, default, 0, ALL) for key, default in whole.items()}
+def _start(model: UrdfModel, table: Table, key: str, floating: bool) -> FloatArray:
+    """Return q or v of a robot from a whole vector, or from numbers by joint and the pose of its base."""
+    start = model.neutral.copy() if key == "q" else np.zeros(model.nv)
+    if not isinstance(table.values.get(key, {}), dict):
+        return np.array(table.vector(key, start.size))
+    if floating:
+        base = getattr(parse_pose(table), key)
+        start[: base.size] = base
+    for name, value in table.table(key, None).numbers().items() if key in table else ():
+        if name not in model.joint_data:
+            raise table.error(key, f"no joint is called '{name}'{suggestion(name, model.joint_data)}")
+        where = getattr(model.joint_data[name], key)
+        if where.stop - where.start != 1:
+            raise table.error(key, f"joint '{name}' has {where.stop - where.start} numbers; give the whole vector")
+        start[where] = value
+    return start
 
 
-def _pose(table: Table) -> schema.PoseEntry:
-    """Return pose and velocities; the default is a body at rest in the origin.
+def _coefficients(table: Table, key: str) -> dict[str, float] | str | None:
+    """Return numbers by joint, or "model" if the values of the robot description are used (by default)."""
+    if isinstance(table.values.get(key), dict):
+        return table.table(key, None).numbers()
+    return "model" if table.boolean(key, True) else None
 
-    The rotation is a quaternion, or ``rpy`` [rad]. Raise `SceneError` if both are given, or if the quaternion's length
-    differs from 1 by more than 1e-3.
-    """
-    turn: schema.Vector = (1.0, 0.0, 0.0, 0.0)
-    if "quaternion" in table or "rpy" in table:
-        if table.exactly_one_of("quaternion", "rpy") == "quaternion":
-            given = table.vector("quaternion", 4)
-            length = math.hypot(*given)
-            if abs(length - 1.0) > 1e-3:
-                raise table.error("quaternion", f"must have length 1, has {length:.6g}")
-            turn = tuple(value / length for value in given)
-        else:
-            turn = tuple(quaternion.from_matrix(rotation(np.array(table.vector("rpy", 3)))).tolist())
-    zero = (0.0, 0.0, 0.0)
-    moving = (table.vector("velocity", 3, zero), table.vector("angular_velocity", 3, zero))
-    return schema.PoseEntry(table.vector("position", 3, zero), turn, *moving)
+
+def _numbers(kind: Any) -> dict[str, bool]:
+    """Return the numeric arguments of a class, and whether each is required."""
+    return {one.name: one.default is dataclasses.MISSING for one in dataclasses.fields(kind) if one.type == "float"}
+
+
+def _add_joint_actions(builder: WorldBuilder, robot: Table, prefix: str) -> None:
+    """Add the stops and drives of a robot whose names begin with ``prefix``."""
+    limit_keys = _numbers(JointLimit)
+    for table in robot.tables("limit", ("joint", *limit_keys), MAX_ENTRIES):
+        table.required("joint")
+        with table.wrap_errors():
+            numbers = table.numbers(*limit_keys)
+            builder.add_joint_limit(JointLimit(prefix + table.text("joint"), **numbers))
+    drive_keys = {key: None for kind in _DRIVES.values() for key in _numbers(kind)}
+    for table in robot.tables("drive", ("joint", "kind", "name", *drive_keys), MAX_ENTRIES):
+        table.required("joint", "kind", "target")
+        kind, name = table.choice("kind", _DRIVES), prefix + table.text("name") if "name" in table else None
+        needed = _numbers(kind)
+        for key in drive_keys.keys() - needed.keys():
+            if key in table:
+                raise table.error(key, f"does not belong to a {table.values['kind']} drive")
+        table.required(*(key for key, need in needed.items() if need))
+        with table.wrap_errors():
+            builder.add_drive(kind(prefix + table.text("joint"), **table.numbers(*needed), name=name))
+
+
+def _add_loop(builder: WorldBuilder, table: Table) -> None:
+    """Add one ``[[loop]]``: bodies a and b have no relative motion along the rows of axes (rotation first)."""
+    table.required("a", "b")
+    zero, ends = (0.0, 0.0, 0.0), (table.text("a"), table.text("b"))
+    by_axes = table.exactly_one_of("holds", "axes") == "axes"
+    axes = np.array(table.vectors("axes", 6, 6)) if by_axes else table.choice("holds", _ROWS)
+    frame_a, frame_b = (
+        Transform(rotation(np.array(table.vector(f"rpy_{end}", 3, zero))), table.vector(f"point_{end}", 3, zero))
+        for end in "ab"
+    )
+    sliding = table.boolean("sliding", table.values.get("holds") == "slider")
+    name = table.text("name", " on ".join(ends))
+    erp = table.number("erp") if "erp" in table else None
+    with table.wrap_errors():
+        rows = [LoopConstraint(*ends, frame_a, frame_b, axis, name=name, sliding=sliding) for axis in axes]
+        builder.add_loop(rows, erp=erp)

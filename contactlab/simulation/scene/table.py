@@ -9,15 +9,16 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from contactlab.spatial.errors import FieldError
 from problem_data.errors import FileError
 from problem_data.files import read_text
 
+T = TypeVar("T")
 #: Place of a value: names of tables and keys, and indices within arrays of tables.
 Place = tuple[str | int, ...]
 
@@ -25,8 +26,8 @@ _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
 _KEY = re.compile(rf"\s*({_DOTTED})\s*=")
-# Tokens that begin or end a value of several lines, in the order of the search.
-_TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
+# Strings and comments.
+_TOKEN = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL)
 
 
 class LineIndex(dict[Place, int]):
@@ -45,24 +46,28 @@ def index_lines(text: str) -> LineIndex:
     lines = LineIndex()
     counts: dict[Place, int] = {}
     table: Place = ()
-    depth, quote = 0, ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not depth and not quote:
-            header, key = _HEADER.match(line), _KEY.match(line)
-            if header is not None:
-                table = _resolved(_parts(header[2]), counts)
-                if header[1] == "[[":
-                    # The line of an array is the line of its first entry.
-                    lines.setdefault(table, number)
-                    counts[table] = counts.get(table, -1) + 1
-                    table = (*table, counts[table])
-                lines[table] = number
-                continue
-            if key is not None:
-                lines.setdefault((*table, *_parts(key[1])), number)
-                line = line[key.end() :]
-        depth, quote = _open_at_end(line, depth, quote)
+    depth = 0
+    for number, line in enumerate(_TOKEN.sub(_neutral, text).split("\n"), start=1):
+        header, key = _HEADER.match(line), _KEY.match(line)
+        if header is not None and not depth:
+            table = _resolved(_parts(header[2]), counts)
+            if header[1] == "[[":
+                # The line of an array is the line of its first entry.
+                lines.setdefault(table, number)
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+            lines[table] = number
+        elif key is not None and not depth:
+            lines.setdefault((*table, *_parts(key[1])), number)
+        depth += len(re.findall(r"[\[{]", line)) - len(re.findall(r"[\]}]", line))
     return lines
+
+
+def _neutral(token: re.Match[str]) -> str:
+    """Return a string without brackets, and a comment or a string of several lines as its line breaks."""
+    if token[0].startswith(("#", '"""', "'''")):
+        return "\n" * token[0].count("\n")
+    return re.sub(r"[\[\]{}]", "_", token[0])
 
 
 def _parts(dotted: str) -> tuple[str, ...]:
@@ -77,29 +82,6 @@ def _resolved(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
         if place in counts and i < len(names) - 1:
             place = (*place, counts[place])
     return place
-
-
-def _open_at_end(line: str, depth: int, quote: str) -> tuple[int, str]:
-    """Return the number of open brackets after a line, and the quotes of an open long string."""
-    at = 0
-    while at < len(line):
-        if quote:
-            end = line.find(quote, at)
-            if end < 0:
-                return depth, quote
-            at, quote = end + 3, ""
-            continue
-        token = _TOKEN.search(line, at)
-        if token is None:
-            break
-        at = token.end()
-        if token[0] in ('"""', "'''"):
-            quote = token[0]
-        elif token[0] in "[{":
-            depth += 1
-        elif token[0] in "]}":
-            depth -= 1
-    return depth, quote
 
 
 LARGEST = 1e12  # no length, mass or time of a scene is larger
@@ -189,71 +171,68 @@ class Table:
 
         The key is required if ``default`` is None. Other values raise `SceneError`, as in all methods here.
         """
-        value = self._value(key, default)
-        if not isinstance(value, str):
-            raise self.error(key, f"must be a string, got {_kind(value)}")
+        value: str = self._typed(key, default, str, "a string")
         if len(value) > LONGEST_TEXT or (not value and value != default):
             raise self.error(key, f"must have 1 to {LONGEST_TEXT} characters, got {len(value)}")
         return value
 
+    def choice(self, key: str, known: Mapping[str, T]) -> T:
+        """Return the value in ``known`` of the name that a required key has."""
+        if self.text(key) not in known:
+            raise self.error(key, f"unknown {key} '{self.text(key)}'{suggestion(self.text(key), known)}")
+        return known[self.text(key)]
+
     def boolean(self, key: str, default: bool) -> bool:
         """Return the bool of a key, or ``default`` without the key."""
-        value = self._value(key, default)
-        if not isinstance(value, bool):
-            raise self.error(key, f"must be true or false, got {_kind(value)}")
-        return value
+        return bool(self._typed(key, default, bool, "true or false"))
 
     def integer(self, key: str, default: int | None, least: int, most: int) -> int:
         """Return the whole number of a key, from ``least`` to ``most``; the key is required if ``default`` is None."""
-        value = self._value(key, default)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise self.error(key, f"must be a whole number, got {_kind(value)}")
+        value: int = self._typed(key, default, int, "a whole number")
         if not least <= value <= most:
             raise self.error(key, f"must lie between {least} and {most}, got {value}")
         return value
 
     def number(self, key: str, default: float | None = None, *, positive: bool = False) -> float:
         """Return the finite number of a key; the key is required if ``default`` is None."""
-        value = self._number(key, self._value(key, default))
+        value = self._number(key, self._typed(key, default))
         if positive and value <= 0.0:
             raise self.error(key, f"must be positive, got {value:g}")
         return value
+
+    def numbers(self, *keys: str) -> dict[str, Any]:
+        """Return the numbers of all keys, or of those of ``keys`` that the table has."""
+        return {key: self.number(key) for key in keys or self.values if key in self.values}
 
     def vector(self, key: str, length: int | None, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """Return the finite numbers of a key, ``length`` of them if it is given; without the key ``default``.
 
         The key is required if ``default`` is None.
         """
-        return self._vector(key, self._value(key, default), length)
+        return self._vector(key, self._typed(key, default), length)
 
     def strings(self, key: str) -> tuple[str, ...]:
         """Return the nonempty strings of a required key."""
-        value = self._value(key, None)
+        value = self._typed(key, None)
         if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
             raise self.error(key, f"must be an array of strings, got {_kind(value)}")
         return tuple(value)
 
     def vectors(self, key: str, length: int | None, most: int) -> tuple[tuple[float, ...], ...]:
         """Return the 1 to ``most`` vectors of a required key, each with ``length`` numbers if it is given."""
-        value = self._value(key, None)
-        if not isinstance(value, list) or not value:
-            raise self.error(key, f"must be an array of arrays of {length or 'some'} numbers, got {_kind(value)}")
-        if len(value) > most:
-            raise self.error(key, f"has {len(value)} entries, at most {most} are taken")
+        value = self._list(key, None, f"an array of arrays of {length or 'some'} numbers", most)
+        if not value:
+            raise self.error(key, "must not be empty")
         return tuple(self._vector(key, entry, length) for entry in value)
 
     def table(self, key: str, known: Collection[str] | None) -> Table:
         """Return the table of a required key; ``known`` are the keys that it may have, None for any."""
         label = f"[{self._prefix()}{key}]"
-        return Table(self.path, self.lines, (*self.place, key), label, self._value(key, None), known)
+        return Table(self.path, self.lines, (*self.place, key), label, self._typed(key, None), known)
 
     def tables(self, key: str, known: Collection[str] | None, most: int) -> list[Table]:
         """Return the at most ``most`` tables of the array [[key]], empty if it is missing; ``known``: their keys."""
-        value = self.values.get(key, [])
-        if not isinstance(value, list):
-            raise self.error(key, f"must be an array of tables, [[{self._prefix()}{key}]], got {_kind(value)}")
-        if len(value) > most:
-            raise self.error(key, f"has {len(value)} entries, at most {most} are taken")
+        value = self._list(key, [], f"an array of tables, [[{self._prefix()}{key}]]", most)
         place, label = (*self.place, key), f"[[{self._prefix()}{key}]]"
         return [Table(self.path, self.lines, (*place, i), label, entry, known) for i, entry in enumerate(value)]
 
@@ -279,10 +258,21 @@ class Table:
         """Return the prefix of the names of tables in this one."""
         return f"{self.label.strip('[]')}." if self.place else ""
 
-    def _value(self, key: str, default: Any) -> Any:
+    def _typed(self, key: str, default: Any, kind: type = object, stated: str = "") -> Any:
+        """Return the value of a key, which must be of a type; ``stated`` is the type in words."""
         if key not in self.values and default is None:
             raise self.error(key, "is missing")
-        return self.values.get(key, default)
+        value = self.values.get(key, default)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.error(key, f"must be {stated}, got {_kind(value)}")
+        return value
+
+    def _list(self, key: str, default: Any, stated: str, most: int) -> list[Any]:
+        """Return an array of at most ``most`` entries."""
+        value: list[Any] = self._typed(key, default, list, stated)
+        if len(value) > most:
+            raise self.error(key, f"has {len(value)} entries, at most {most} are taken")
+        return value
 
     def _number(self, key: str, value: Any) -> float:
         """Return a value as a float; raise `SceneError` for a bool, and unless it is finite and at most LARGEST."""

@@ -4,14 +4,8 @@ They follow from the differentiated equations of `phase`, with the contact force
 
     M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 
-A pair's gap, velocities, their rates, and the work of forces are expressed in its frame (n, t1, t2), which turns as the
-axes of `tangent_frame` do. Let the ends i have centre velocity v_i, angular velocity w_i and arm r_i n (r_i = -radius
-of B, +radius of A; positive sign for B, negative for A)::
-
-    u = frame . sum +-(v_i + r_i w_i x n)
-    rate of u_n = n . sum +-a_i + n' . sum +-v_i        rate of u_t = T . sum +-(a_i + r_i (alpha_i x n + w_i x n'))
-
-where n' = 0 over a half-space. For balls n' is the relative velocity of the centres across n over their distance.
+The rows of a pair, and the rates of its velocities at zero acceleration, are differentiated by q by differences of
+fourth order. The rates are quadratic functions of v, so that a central difference by v is exact.
 """
 
 from __future__ import annotations
@@ -21,8 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from contactlab.contact import tangent_frame
-from contactlab.event_driven.candidates import BallBallPair, Candidate
+from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.phase import SLOW, ContactMode, Mode, Phase, RunTrace
 from contactlab.multibody import (
     Kinematics,
@@ -30,36 +23,10 @@ from contactlab.multibody import (
     center_of_mass_jacobian,
     integrate,
     inverse_dynamics_derivatives,
-    point_acceleration_6d,
-    point_acceleration_derivatives,
-    point_position,
-    point_velocity_6d,
-    point_velocity_derivatives,
+    kinematics,
 )
 from contactlab.multibody.derivatives import STENCIL, STEP
 from contactlab.spatial.arrays import FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class _End:
-    """One body of a pair: motion of its centre, and derivatives (3, nv) each: by q, by v, position by q."""
-
-    body: str
-    sign: float
-    radius: float  # length of the arm along n, negative if it points against n
-    x: FloatArray
-    v: FloatArray
-    w: FloatArray
-    a: FloatArray
-    alpha: FloatArray
-    Jv: FloatArray
-    Jw: FloatArray
-    v_q: FloatArray
-    w_q: FloatArray
-    a_q: FloatArray
-    alpha_q: FloatArray
-    a_v: FloatArray
-    alpha_v: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,36 +34,16 @@ class ContactRates:
     """A pair at one instant and acceleration, with the rows of (n, t1, t2)."""
 
     L: FloatArray  # (3, nv): u = L v
+    L_q: FloatArray  # (3, nv, nv), the last axis by q
     u: FloatArray  # (3,)
     u_q: FloatArray  # (3, nv)
-    # (3,) rate of u at the given acceleration, and its derivatives (3, nv) by q and v; by the acceleration it is L.
-    rate: FloatArray
+    # Derivatives (3, nv) by q and v of the rate of u at the given acceleration; by the acceleration it is L.
     rate_q: FloatArray
     rate_v: FloatArray
-    frame: FloatArray  # (3, 3)
-    frame_q: FloatArray  # (3, 3, nv)
-    n: FloatArray
-    ends: tuple[_End, ...]
-
-    def wrenches(self, model: Model, force: FloatArray) -> FloatArray:
-        """Return the wrenches (nb, 6) about the world's origin of a force (3,) in the frame, on B and against A."""
-        F = force @ self.frame
-        found = np.zeros((model.nb, 6))
-        for end in self.ends:
-            at = end.x + end.radius * self.n
-            found[model.index(end.body)] += end.sign * np.concatenate((skew(at) @ F, F))
-        return found
 
     def force_derivative(self, force: FloatArray) -> FloatArray:
         """Return the derivative (nv, nv) by q of L' force, for a force (3,) that is constant in the contact's frame."""
-        F = force @ self.frame
-        F_q = np.einsum("i,ijk->jk", force, self.frame_q)
-        n_q = self.frame_q[0]
-        total = np.zeros((self.L.shape[1],) * 2)
-        for end in self.ends:
-            moment = -skew(F) @ (end.Jv + end.radius * n_q) + end.radius * skew(self.n) @ F_q
-            total += end.sign * (end.Jw.T @ moment + end.Jv.T @ F_q)
-        return total
+        return np.einsum("i,ijk->jk", force, self.L_q)
 
 
 def skew(x: FloatArray) -> FloatArray:
@@ -106,90 +53,22 @@ def skew(x: FloatArray) -> FloatArray:
 
 def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
     """Return the rows of one pair, and their derivatives by q and v, at the acceleration a (nv,)."""
-    end = _end(model, kin, a, candidate.body, candidate.center, 1.0, -candidate.radius)
-    if isinstance(candidate, BallBallPair):
-        other = _end(model, kin, a, candidate.body_a, candidate.center_a, -1.0, candidate.radius_a)
-        return _assembled((end, other), *_line_of_centres(end, other))
-    n = candidate.half_space.normal
-    nv = model.nv
-    still = np.zeros((3, nv))
-    return _assembled((end,), np.vstack((n, tangent_frame(n))), np.zeros((3, 3, nv)), np.zeros(3), still, still)
+    q, v, nv = kin.q, np.asarray(kin.v), model.nv
 
+    def rows(there: FloatArray, speed: FloatArray) -> FloatArray:
+        """Return L and the bias (3, nv + 1)."""
+        local = candidate.local(model, kinematics(model, there, speed))
+        return np.vstack((np.append(local.N, local.bias_n), np.column_stack((local.T, local.bias_t))))
 
-def _end(
-    model: Model, kin: Kinematics, a: FloatArray, body: str, point: FloatArray, sign: float, radius: float
-) -> _End:
-    """Return position, motion and derivatives of one body's point, at the acceleration a (nv,); ``sign`` is 1 for B."""
-    velocity = point_velocity_6d(model, kin, None, body, point)
-    acceleration = point_acceleration_6d(model, kin, None, a, body, point)
-    v_q, J = point_velocity_derivatives(model, kin, None, body, point)
-    a_q, a_v, _ = point_acceleration_derivatives(model, kin, None, a, body, point)
-    x = point_position(model, kin, body, point)
-    (w, v), (alpha, lin) = np.split(velocity, 2), np.split(acceleration, 2)
-    return _End(
-        body, sign, radius, x, v, w, lin, alpha, J[3:], J[:3], v_q[3:], v_q[:3], a_q[3:], a_q[:3], a_v[3:], a_v[:3]
-    )
-
-
-def _line_of_centres(b: _End, a: _End) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the frame of two balls, its derivative by q, n', and the derivatives of n' by q and v."""
-    across = b.x - a.x
-    distance = float(np.linalg.norm(across))
-    n = across / distance
-    P = (np.eye(3) - np.outer(n, n)) / distance
-    J, rel, rel_q = b.Jv - a.Jv, b.v - a.v, b.v_q - a.v_q
-    n_q = P @ J
-    turning = P @ rel
-    turning_q = P @ rel_q - (float(n @ rel) * n_q + np.outer(n, rel @ n_q) + np.outer(turning, n @ J)) / distance
-    frame = np.vstack((n, tangent_frame(n)))
-    frame_q = np.concatenate((n_q[None], np.einsum("ijk,kl->ijl", _turns(n), n_q)))
-    return frame, frame_q, turning, turning_q, P @ J
-
-
-def _turns(n: FloatArray) -> FloatArray:
-    """Return the derivatives of the tangents by n, (2, 3, 3), by fourth-order differences."""
-    total = np.zeros((2, 3, 3))
+    by_q = np.zeros((3, nv + 1, nv))
     for place, weight in STENCIL:
-        for k, way in enumerate(place * STEP * np.eye(3)):
-            moved = n + way
-            total[:, :, k] += weight / (12.0 * STEP) * np.array(tangent_frame(moved / np.linalg.norm(moved)))
-    return total
-
-
-def _assembled(
-    ends: tuple[_End, ...],
-    frame: FloatArray,
-    frame_q: FloatArray,
-    turning: FloatArray,
-    turning_q: FloatArray,
-    turning_v: FloatArray,
-) -> ContactRates:
-    """Return a pair's rates from its ends; ``turning`` is n', with its derivatives by q and v."""
-    n, n_q = frame[0], frame_q[0]
-    nv = n_q.shape[1]
-    slip, slipping, v, a = np.zeros((4, 3))
-    slip_q, slip_v, slipping_q, slipping_v, v_q, J, a_q, a_v = np.zeros((8, 3, nv))
-    across = skew(n)
-    for end in ends:
-        s, r, spin = end.sign, end.radius, skew(end.w)
-        v, a = v + s * end.v, a + s * end.a
-        v_q, J = v_q + s * end.v_q, J + s * end.Jv
-        a_q, a_v = a_q + s * end.a_q, a_v + s * end.a_v
-        slip = slip + s * (end.v + r * spin @ n)
-        slip_q = slip_q + s * (end.v_q + r * (spin @ n_q - across @ end.w_q))
-        slip_v = slip_v + s * (end.Jv - r * across @ end.Jw)
-        slipping = slipping + s * (end.a + r * (skew(end.alpha) @ n + spin @ turning))
-        turned = skew(end.alpha) @ n_q - across @ end.alpha_q + spin @ turning_q - skew(turning) @ end.w_q
-        slipping_q = slipping_q + s * (end.a_q + r * turned)
-        turned = spin @ turning_v - across @ end.alpha_v - skew(turning) @ end.Jw
-        slipping_v = slipping_v + s * (end.a_v + r * turned)
-    rate, rate_q, rate_v = frame @ slipping, frame @ slipping_q, frame @ slipping_v
-    rate_q = rate_q + np.einsum("ijk,j->ik", frame_q, slipping)
-    rate[0] = n @ a + turning @ v
-    rate_q[0] = n @ a_q + a @ n_q + turning @ v_q + v @ turning_q
-    rate_v[0] = n @ a_v + turning @ J + v @ turning_v
-    u_q = frame @ slip_q + np.einsum("ijk,j->ik", frame_q, slip)
-    return ContactRates(frame @ slip_v, frame @ slip, u_q, rate, rate_q, rate_v, frame, frame_q, n, ends)
+        for k, way in enumerate(place * STEP * np.eye(nv)):
+            by_q[:, :, k] += weight / (12.0 * STEP) * rows(integrate(model, q, way, 1.0), v)
+    # The bias is a quadratic function of v.
+    bias_v = np.column_stack([rows(q, v + way)[:, nv] - rows(q, v - way)[:, nv] for way in 0.5 * np.eye(nv)])
+    L, L_q = rows(q, v)[:, :nv], by_q[:, :nv]
+    u_q, rate_q = (np.einsum("ijk,j->ik", L_q, x) for x in (v, a))
+    return ContactRates(L, L_q, L @ v, u_q, rate_q + by_q[:, nv], bias_v)
 
 
 # Indeterminate parts of redundant contact forces move the bodies if their effect is larger than this.
@@ -296,12 +175,11 @@ def smooth_rates(
     motion = forces.a, np.asarray(instant.kin.v), instant.M, np.zeros((nv, width))
     loads = forces.fN, np.zeros((n, width)), forces.fT, np.zeros((n, 2, width))
     bare = SmoothRates(*motion, *loads, rates, tuple(sides), shared=False, slow=phase.slow)
-    pushed, wrenches = _applied(course, layout, t, instant.kin.q, bare.v, width), np.zeros((model.nb, 6))
+    pushed = _applied(course, layout, t, instant.kin.q, bare.v, width)
     rows, columns, wanted, turned = [], [], [], np.zeros((n, 2, width))
     for i, (side, r) in enumerate(zip(sides, rates, strict=True)):
         mu, force = layout.candidates[side.index].mu, np.concatenate(([forces.fN[i]], forces.fT[i]))
         pushed[:, :nv] += r.force_derivative(force)
-        wrenches += r.wrenches(model, force)
         held = np.zeros((3, width))
         held[:, :nv], held[:, nv : 2 * nv] = -r.rate_q - c * r.u_q, -r.rate_v - c * r.L
         held[0, :nv] -= c * r.u_q[0] + c * c * r.L[0]
@@ -318,7 +196,7 @@ def smooth_rates(
         turned[i] = -mu * forces.fN[i] * s_by
         turned[i][:, layout.column("mu", side.index)] -= forces.fN[i] * s[:, None]
         pushed += r.L[1:].T @ turned[i]
-    by_q, by_v, _ = inverse_dynamics_derivatives(model, instant.kin, None, forces.a, wrenches)
+    by_q, by_v, _ = inverse_dynamics_derivatives(model, instant.kin, None, forces.a)
     pushed[:, :nv] -= by_q
     pushed[:, nv : 2 * nv] -= by_v
     if not rows:

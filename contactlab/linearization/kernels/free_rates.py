@@ -19,7 +19,7 @@ import math
 from typing import Final
 
 from contactlab.contact.kernels.contact_rows import fill_cross
-from contactlab.linearization.kernels.contact_frames import at_start, axpy, copy, dot
+from contactlab.linearization.kernels.contact_frames import at_start, copy, dot
 from contactlab.linearization.kernels.layout import DerivativeWork
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.source import MjcfError, Source, name_in
+from contactlab.world.mjcf.source import MjcfError, Source, mujoco, name_in
 from contactlab.world.surface import ALL
 
 MAX_CLASSES = 32
@@ -113,9 +113,7 @@ def excluded(m: Any) -> list[tuple[int, int]]:
 
 def is_ground(source: Source, g: int) -> bool:
     """Return True if a geom is a plane, or belongs to the world: it becomes a separate shape, without a body."""
-    import mujoco
-
-    return bool(source.m.geom_bodyid[g] == 0 or source.m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE)
+    return bool(source.m.geom_bodyid[g] == 0 or source.m.geom_type[g] == mujoco().mjtGeom.mjGEOM_PLANE)
 
 
 def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> list[str]:

@@ -27,7 +27,7 @@ from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.mjcf.filters import Classes, colliding, geom_filters, ignore_bodies
-from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, MjcfError, Source, make_pose, name_in
+from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, MjcfError, Source, make_pose, mujoco, name_in
 from contactlab.world.shape_builder import VisualMesh
 
 
@@ -134,8 +134,6 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
     Colliding geoms of the file's world become fixed bodies, planes become half-spaces; without ``surroundings`` they
     are omitted. Pictures show the geoms that MuJoCo's viewer shows.
     """
-    import mujoco
-
     m = source.m
     geoms = [g for g in colliding(source) if surroundings or m.geom_bodyid[g] != 0]
     by_geom, notes = geom_filters(source, geoms, classes)
@@ -148,7 +146,7 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
         place = make_pose(m.geom_pos[g], m.geom_quat[g])
         try:
             material = _material(m, g)
-            if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE:
+            if m.geom_type[g] == mujoco().mjtGeom.mjGEOM_PLANE:
                 if not source.is_static(body):
                     raise MjcfError(f"geom {name!r}", "is a plane on a body that moves: only fixed ones are taken")
                 place = source.static_pose(body) @ place
@@ -159,19 +157,19 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
         except ContactError as error:
             raise MjcfError(f"geom {name!r}", f"{error.field} {error.detail}") from error
         if shape is None:
-            kind = mujoco.mjtGeom(int(m.geom_type[g])).name.removeprefix("mjGEOM_").lower()
+            kind = mujoco().mjtGeom(int(m.geom_type[g])).name.removeprefix("mjGEOM_").lower()
             raise MjcfError(f"geom {name!r}", f"collides as a {kind}, which is not taken")
         if body == 0:
             label = f"{source.prefix}{WORLD}/{name}"
             builder.add_fixed_body(label, shape, material, source.pose, category=category, mask=mask)
         else:
             # A geom that looks like its shape needs no visual.
-            plain = g in seen and _rgba(m, g) is None and m.geom_type[g] != mujoco.mjtGeom.mjGEOM_MESH
+            plain = g in seen and _rgba(m, g) is None and m.geom_type[g] != mujoco().mjtGeom.mjGEOM_MESH
             shown = plain or _weld(m, g) not in dressed
             seen -= {g} if plain else set()
             builder.add_shape(source.bodies[body], shape, material, category=category, mask=mask, shown=shown)
     _add_visuals(builder, source, seen)
-    if any(m.geom_type[g] == mujoco.mjtGeom.mjGEOM_ELLIPSOID for g in geoms):
+    if any(m.geom_type[g] == mujoco().mjtGeom.mjGEOM_ELLIPSOID for g in geoms):
         notes.append(f"ellipsoids are taken as hulls of {MAX_CORNERS} points of their surface")
     return [*notes, *ignore_bodies(builder, source, geoms)]
 
@@ -188,9 +186,7 @@ def _material(m: Any, g: int) -> Material:
 
 def _visible_geoms(m: Any) -> set[int]:
     """Return the geoms of bodies that MuJoCo's viewer shows, as far as they can be drawn."""
-    import mujoco
-
-    kinds = mujoco.mjtGeom
+    kinds = mujoco().mjtGeom
     drawn = {kinds.mjGEOM_SPHERE, kinds.mjGEOM_CAPSULE, kinds.mjGEOM_ELLIPSOID, kinds.mjGEOM_CYLINDER}
     drawn |= {kinds.mjGEOM_BOX, kinds.mjGEOM_MESH}
     return {
@@ -198,7 +194,7 @@ def _visible_geoms(m: Any) -> set[int]:
         for g in range(m.ngeom)
         if m.geom_bodyid[g] != 0
         and m.geom_group[g] < HIDDEN_GROUP
-        and mujoco.mjtGeom(int(m.geom_type[g])) in drawn
+        and mujoco().mjtGeom(int(m.geom_type[g])) in drawn
         and (_rgba(m, g) or PLAIN)[3] > 0.0
     }
 
@@ -223,13 +219,11 @@ def _rgba(m: Any, g: int) -> tuple[float, float, float, float] | None:
 
 def _add_visuals(builder: WorldBuilder, source: Source, geoms: set[int]) -> None:
     """Add visuals to the bodies in the builder; geoms of one mesh share it."""
-    import mujoco
-
     m, meshes = source.m, dict[int, VisualMesh]()
     for g in sorted(geoms):
         place, number = make_pose(m.geom_pos[g], m.geom_quat[g]), int(m.geom_dataid[g])
         seen: Shape | VisualMesh
-        if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_MESH:
+        if m.geom_type[g] == mujoco().mjtGeom.mjGEOM_MESH:
             if number not in meshes:
                 vertices, triangles = _triangles(m, number)
                 meshes[number] = VisualMesh(name_in(m, "mesh", number), triangles=(vertices, triangles))
@@ -251,9 +245,7 @@ def _triangles(m: Any, mesh: int) -> tuple[FloatArray, IntArray]:
 
 def _shape(m: Any, g: int, place: Transform) -> PlacedShape | None:
     """Return the shape of a geom in its body, None for an unsupported kind."""
-    import mujoco
-
-    kind, kinds = int(m.geom_type[g]), mujoco.mjtGeom
+    kind, kinds = int(m.geom_type[g]), mujoco().mjtGeom
     shape = primitive(kind, m.geom_size[g])
     if shape is not None:
         return PlacedShape(shape, place)
@@ -277,9 +269,7 @@ def _shape(m: Any, g: int, place: Transform) -> PlacedShape | None:
 
 def primitive(kind: int, size: Any) -> Shape | None:
     """Return the shape of a geom or site given by its size (3,), None for other kinds."""
-    import mujoco
-
-    kinds, (a, b, c) = mujoco.mjtGeom, (float(x) for x in size)
+    kinds, (a, b, c) = mujoco().mjtGeom, (float(x) for x in size)
     if kind == kinds.mjGEOM_SPHERE:
         return Sphere(a)
     if kind == kinds.mjGEOM_CAPSULE:

@@ -29,8 +29,16 @@ from contactlab.world.mjcf.actuators import (
     passive_forces,
     tendon_ranges,
 )
-from contactlab.world.mjcf.filters import Classes, colliding, is_ground
-from contactlab.world.mjcf.geoms import add_geoms, configuration, model_of, primitive, velocity
+from contactlab.world.mjcf.geoms import (
+    Classes,
+    add_geoms,
+    colliding,
+    configuration,
+    is_ground,
+    model_of,
+    primitive,
+    velocity,
+)
 from contactlab.world.mjcf.robot import Keyframe, MjcfActuator, MjcfRobot
 from contactlab.world.mjcf.source import (
     BALL,

@@ -1,7 +1,14 @@
-"""Derivatives at events: the time of an event, and the derivative D_x R of the velocity after a jump with law R.
+"""Derivatives of acceleration and contact forces of a phase, of the time of an event, and of the velocity after a jump.
 
-Laws are differentiated by differences of fourth order. Steps become smaller until two results agree; if none agree, the
-jump is close to another mode.
+They follow from the differentiated equations of `phase`, with the contact forces x::
+
+    M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
+
+The rows of a pair, and the rates of its velocities at zero acceleration, are differentiated by q by differences of
+fourth order. The rates are quadratic functions of v, so that a central difference by v is exact.
+
+The jump of the velocity at an impact is differentiated in the same way. Steps become smaller until two results agree;
+if none agree, the jump is close to another mode.
 """
 
 from __future__ import annotations
@@ -12,17 +19,264 @@ from functools import partial
 
 import numpy as np
 
+from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.modes import impact_problem, jamming_impact, law_of, plastic_impact
-from contactlab.event_driven.phase import Jump, Mode, RunTrace
+from contactlab.event_driven.phase import SLOW, ContactMode, Jump, Mode, Phase, RunTrace
 from contactlab.event_driven.recording import EventKind
-from contactlab.event_driven.smooth_rates import Layout, SmoothRates
 from contactlab.impact import ImpactLaw
 from contactlab.impact.collision import coefficients
 from contactlab.impact.law import RestitutedLaw
-from contactlab.multibody import integrate, kinematics
-from contactlab.multibody.derivatives import STENCIL
+from contactlab.multibody import (
+    Kinematics,
+    Model,
+    center_of_mass_jacobian,
+    integrate,
+    inverse_dynamics_derivatives,
+    kinematics,
+)
+from contactlab.multibody.derivatives import STENCIL, STEP
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRates:
+    """A pair at one instant and acceleration, with the rows of (n, t1, t2)."""
+
+    L: FloatArray  # (3, nv): u = L v
+    L_q: FloatArray  # (3, nv, nv), the last axis by q
+    u: FloatArray  # (3,)
+    u_q: FloatArray  # (3, nv)
+    # Derivatives (3, nv) by q and v of the rate of u at the given acceleration; by the acceleration it is L.
+    rate_q: FloatArray
+    rate_v: FloatArray
+
+    def force_derivative(self, force: FloatArray) -> FloatArray:
+        """Return the derivative (nv, nv) by q of L' force, for a force (3,) that is constant in the contact's frame."""
+        return np.einsum("i,ijk->jk", force, self.L_q)
+
+
+def skew(x: FloatArray) -> FloatArray:
+    """Return the matrix of x cross."""
+    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+
+
+def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
+    """Return the rows of one pair, and their derivatives by q and v, at the acceleration a (nv,)."""
+    q, v, nv = kin.q, np.asarray(kin.v), model.nv
+
+    def rows(there: FloatArray, speed: FloatArray) -> FloatArray:
+        """Return L and the bias (3, nv + 1)."""
+        local = candidate.local(model, kinematics(model, there, speed))
+        return np.vstack((np.append(local.N, local.bias_n), np.column_stack((local.T, local.bias_t))))
+
+    by_q = np.zeros((3, nv + 1, nv))
+    for place, weight in STENCIL:
+        for k, way in enumerate(place * STEP * np.eye(nv)):
+            by_q[:, :, k] += weight / (12.0 * STEP) * rows(integrate(model, q, way, 1.0), v)
+    # The bias is a quadratic function of v.
+    bias_v = np.column_stack([rows(q, v + way)[:, nv] - rows(q, v - way)[:, nv] for way in 0.5 * np.eye(nv)])
+    L, L_q = rows(q, v)[:, :nv], by_q[:, :nv]
+    u_q, rate_q = (np.einsum("ijk,j->ik", L_q, x) for x in (v, a))
+    return ContactRates(L, L_q, L @ v, u_q, rate_q + by_q[:, nv], bias_v)
+
+
+# Indeterminate parts of redundant contact forces move the bodies if their effect is larger than this.
+_SHARED = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Columns: q and v (nv each), time, parameters, and two for the slip direction of every side of a phase."""
+
+    model: Model
+    candidates: tuple[Candidate, ...]
+    wrt: tuple[str, ...]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of columns of each parameter."""
+        nk = len(self.candidates)
+        known = {"tau": self.model.nv, "gravity": 3, "mu": nk, "restitution": nk}
+        return {name: known[name] for name in self.wrt}
+
+    @property
+    def time(self) -> int:
+        """Column of the time; parameters follow."""
+        return 2 * self.model.nv
+
+    @property
+    def width(self) -> int:
+        """Number of columns, without the columns of directions."""
+        return self.time + 1 + sum(self.sizes.values())
+
+    def of(self, name: str) -> slice:
+        """Return the columns of a parameter; none if it is not differentiated by."""
+        at = self.time + 1
+        for other, size in self.sizes.items():
+            if other == name:
+                return slice(at, at + size)
+            at += size
+        return slice(at, at)
+
+    def column(self, name: str, contact: int) -> list[int]:
+        """Return the column of a contact's parameter; none if it is not differentiated by."""
+        return [self.of(name).start + contact] if name in self.wrt else []
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothRates:
+    """One instant of a phase; derivatives have ``layout.width`` columns and two for each side."""
+
+    a: FloatArray  # (nv,)
+    v: FloatArray
+    M: FloatArray
+    by: FloatArray  # (nv, width) of a
+    fN: FloatArray
+    fN_by: FloatArray
+    fT: FloatArray  # (n, 2)
+    fT_by: FloatArray  # (n, 2, width)
+    rates: tuple[ContactRates, ...]
+    sides: tuple[ContactMode, ...]
+    shared: bool  # whether indeterminate forces of redundant contacts move the bodies
+    slow: float
+
+    @property
+    def flow(self) -> FloatArray:
+        """d(dq, v)/dt (2 nv,)."""
+        return np.concatenate((self.v, self.a))
+
+    def speed(self, i: int) -> float:
+        """Return the slip of a side's contact [m/s]."""
+        return float(np.linalg.norm(self.rates[i].u[1:]))
+
+    def turning(self, i: int) -> FloatArray:
+        """Return the derivative (2, width) of contact i's direction of slip by the columns; only q and v count."""
+        speed, rates = self.speed(i), self.rates[i]
+        s = rates.u[1:] / speed
+        by = np.zeros((2, self.by.shape[1]))
+        P = (np.eye(2) - np.outer(s, s)) / speed
+        by[:, : 2 * len(self.a)] = P @ np.hstack((rates.u_q[1:], rates.L[1:]))
+        return by
+
+    def slip(self, i: int) -> tuple[FloatArray, FloatArray]:
+        """Return the direction of slip (2,) and its derivative; if slower than ``slow``, the side's direction."""
+        if self.speed(i) > self.slow:
+            return self.rates[i].u[1:] / self.speed(i), self.turning(i)
+        by = np.zeros((2, self.by.shape[1]))
+        at = by.shape[1] - 2 * len(self.sides) + 2 * i
+        by[:, at : at + 2] = np.eye(2)
+        return self.sides[i].direction, by
+
+
+def smooth_rates(
+    course: RunTrace, layout: Layout, sides: Sequence[ContactMode], t: float, y: FloatArray, part: float = 1.0
+) -> SmoothRates:
+    """Return accelerations and contact forces of a phase at (t, y), with derivatives by the columns of ``layout``.
+
+    ``sides`` are its contacts with their modes. Slip slower than ``part`` times the phase's speed of slow slip keeps
+    its direction; more columns, two for each side, are the derivatives by these directions.
+    """
+    model, nv, o = layout.model, layout.model.nv, course.stepper
+    phase = phase_of(course, layout, sides, part)
+    instant, _, forces = phase.forces(t, y)
+    rates = tuple(contact_rates(model, instant.kin, forces.a, layout.candidates[side.index]) for side in sides)
+    n, width, c = len(sides), layout.width + 2 * len(sides), o.stabilisation
+    motion = forces.a, np.asarray(instant.kin.v), instant.M, np.zeros((nv, width))
+    loads = forces.fN, np.zeros((n, width)), forces.fT, np.zeros((n, 2, width))
+    bare = SmoothRates(*motion, *loads, rates, tuple(sides), shared=False, slow=phase.slow)
+    pushed = _applied(course, layout, t, instant.kin.q, bare.v, width)
+    rows, columns, wanted, turned = [], [], [], np.zeros((n, 2, width))
+    for i, (side, r) in enumerate(zip(sides, rates, strict=True)):
+        mu, force = layout.candidates[side.index].mu, np.concatenate(([forces.fN[i]], forces.fT[i]))
+        pushed[:, :nv] += r.force_derivative(force)
+        held = np.zeros((3, width))
+        held[:, :nv], held[:, nv : 2 * nv] = -r.rate_q - c * r.u_q, -r.rate_v - c * r.L
+        held[0, :nv] -= c * r.u_q[0] + c * c * r.L[0]
+        held[0, nv : 2 * nv] -= c * r.L[0]
+        sticks = side.mode is Mode.STICK
+        rows.append(r.L if sticks else r.L[:1])
+        wanted.append(held if sticks else held[:1])
+        if sticks:
+            columns.append(r.L)
+            continue
+        s, s_by = bare.slip(i)
+        columns.append(r.L[:1] - mu * s @ r.L[1:])
+        # rotation and change of friction at the same normal force
+        turned[i] = -mu * forces.fN[i] * s_by
+        turned[i][:, layout.column("mu", side.index)] -= forces.fN[i] * s[:, None]
+        pushed += r.L[1:].T @ turned[i]
+    by_q, by_v, _ = inverse_dynamics_derivatives(model, instant.kin, None, forces.a)
+    pushed[:, :nv] -= by_q
+    pushed[:, nv : 2 * nv] -= by_v
+    if not rows:
+        return replace(bare, by=np.asarray(np.linalg.solve(instant.M, pushed), dtype=np.float64))
+    da, dx, shared = solve_rows(instant.M, np.vstack(rows), np.vstack(columns), pushed, np.vstack(wanted))
+    fN_by, fT_by, at = np.zeros((n, width)), turned, 0
+    for i, (side, row) in enumerate(zip(sides, rows, strict=True)):
+        fN_by[i] = dx[at]
+        if side.mode is Mode.STICK:
+            fT_by[i] = dx[at + 1 : at + 3]
+        else:
+            fT_by[i] -= layout.candidates[side.index].mu * np.outer(bare.slip(i)[0], dx[at])
+        at += len(row)
+    return replace(bare, by=da, fN_by=fN_by, fT_by=fT_by, shared=shared)
+
+
+def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], part: float = 1.0) -> Phase:
+    """Return the phase that the run integrated; ``part`` scales the speed below which slip keeps its direction."""
+    o = course.stepper
+    return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
+
+
+def solve_rows(
+    M: FloatArray, J: FloatArray, R: FloatArray, pushed: FloatArray, wanted: FloatArray
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Return x, the shortest f, and True if x depends on this choice, with M x - R' f = pushed and J x = wanted."""
+    free, responses = np.linalg.solve(M, pushed), np.linalg.solve(M, R.T)
+    A = J @ responses
+    f, _, rank, _ = np.linalg.lstsq(A, wanted - J @ free, rcond=1e-11)
+    shared = False
+    if rank < len(A):
+        loose = np.linalg.svd(A)[2][rank:]
+        shared = bool(np.abs(responses @ loose.T).max() > _SHARED * np.abs(responses).max())
+    return np.asarray(free + responses @ f, dtype=np.float64), np.asarray(f, dtype=np.float64), shared
+
+
+def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
+    """Return the derivative (nv, width) of the applied forces and gravity by the columns of ``layout``.
+
+    A user's force function is differentiated by differences of fourth order.
+    """
+    model, nv = layout.model, layout.model.nv
+    by = np.zeros((nv, width))
+    by[:, layout.of("tau")] = np.eye(nv)[:, : layout.sizes.get("tau", 0)]
+    if "gravity" in layout.wrt:
+        by[:, layout.of("gravity")] = model.mass * center_of_mass_jacobian(model, q).T
+    if course.constant:
+        return by
+    for place, weight in STENCIL:
+        h, share = place * STEP, weight / (12.0 * STEP)
+        ways = h * np.eye(nv)
+        by[:, :nv] += share * np.array([course.tau(t, there, v) for there in integrate(model, q, ways, 1.0)]).T
+        by[:, nv : 2 * nv] += share * np.array([course.tau(t, q, v + way) for way in ways]).T
+        by[:, layout.time] += share * course.tau(t + h, q, v)
+    return by
+
+
+def coupling(model: Model, v: FloatArray) -> FloatArray:
+    """Return W (nv, nv) of the variation dq' = dv - W dq: a rotation in body axes is itself rotated by w."""
+    W = np.zeros((model.nv, model.nv))
+    at = place = 0
+    places = model.quaternion_starts
+    while place < model.nq:
+        if place in places:
+            W[at : at + 3, at : at + 3] = skew(v[at : at + 3])
+            place, at = place + 4, at + 3
+        else:
+            place, at = place + 1, at + 1
+    return W
+
 
 #: Above this fraction of the speed of slow slip, slip has just become slow; below it, slip has stopped.
 SLOW_FRACTION = 0.5

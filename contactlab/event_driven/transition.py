@@ -19,10 +19,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.event_driven.candidates import Candidate
-from contactlab.event_driven.event_rates import NEAR_KINK, SLOW_FRACTION, Crossing, crossings, jump_rates
+from contactlab.event_driven.event_rates import (
+    NEAR_KINK,
+    SLOW_FRACTION,
+    Crossing,
+    Layout,
+    SmoothRates,
+    coupling,
+    crossings,
+    jump_rates,
+    phase_of,
+    smooth_rates,
+)
 from contactlab.event_driven.phase import Arc, ContactMode, Mode, RunTrace
 from contactlab.event_driven.recording import EventKind, EventRecording
-from contactlab.event_driven.smooth_rates import Layout, SmoothRates, coupling, phase_of, smooth_rates
 from contactlab.multibody import kinematics
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError
@@ -404,8 +414,6 @@ def transition(recording: EventRecording, wrt: Iterable[Parameter] = ()) -> Tran
         raise SimulationConfigError("wrt", f"must be some of {_PARAMETERS}, each once, got {wrt!r}")
     if recording.course is None:
         raise SimulationConfigError("recording", "has no course: give what `EventDriven.run` returned")
-    from contactlab.event_driven.smooth_rates import Layout
-
     layout = Layout(recording.world.model, recording.candidates, names)
     walk = TransitionIntegrator(recording, recording.course, layout)
     walk.run()

@@ -8,9 +8,8 @@ Its derivatives by q and v are -h d(inverse dynamics) at a = (v+ - v) / h, which
 midpoint rule for gyroscopic impulses follow from the implicit function theorem. Limited velocity products of fast
 chains are differentiated by differences.
 
-The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences: one
-coordinate of each tree at a time, for all such trees together. The number of substeps is the step's, so that the method
-makes the same decisions on both sides.
+The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences, in
+`linearization.memory`. The number of substeps is the step's, so that the method makes the same decisions on both sides.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from contactlab.linearization.kernels.contact_frames import at_start, copy, dot
 from contactlab.linearization.kernels.layout import DerivativeWork
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
+from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
 from contactlab.multibody.kernels.velocity_products import (
@@ -239,13 +238,6 @@ def free_rates(
     return GOOD
 
 
-#: Kind of the variable of a column.
-BY_Q: Final = 0
-BY_V: Final = 1
-BY_TAU: Final = 2
-KINDS: Final = 3
-
-
 @kernel
 def move_again(
     world: PackedWorld, work: StepWork, joints: JointRows | None, p: Parameters, h: float, parts: IntArray
@@ -261,140 +253,3 @@ def move_again(
     for k in range(parts.shape[0]):
         if parts[k] > 0:
             move_tree(world, work, k, h, parts[k])
-
-
-@kernel
-def add_end_state(
-    world: PackedWorld,
-    work: StepWork,
-    m: DerivativeWork,
-    parts: IntArray,
-    q_base: FloatArray,
-    column: int,
-    each: int,
-    weight: float,
-) -> None:
-    """Add ``weight`` times the end of the trees' motion to columns of A: q_plus less q_base above, v_plus below.
-
-    Only trees with ``parts`` > 0 count. With ``each`` < 0 all have the column ``column``. Otherwise each tree has the
-    column of its velocity number ``each``, counted from ``column``; trees with fewer velocities are left out.
-    """
-    nv = work.v.shape[0]
-    way = m.way[:nv]
-    configuration_difference(world.ints, world.floats, q_base, work.q_plus, way)
-    # Displacement of q, and v, tree by tree.
-    for k in range(parts.shape[0]):
-        a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
-        if parts[k] == 0 or each >= b - a:
-            continue
-        at = column + (a + each if each >= 0 else 0)
-        for j in range(a, b):
-            m.A[j, at] += weight * way[j]
-            m.A[nv + j, at] += weight * work.v_plus[j]
-
-
-@kernel
-def perturb(
-    world: PackedWorld,
-    work: StepWork,
-    m: DerivativeWork,
-    parts: IntArray,
-    tau: FloatArray,
-    kind: int,
-    each: int,
-    way: float,
-) -> None:
-    """Set q, v and tau in work to the start of the step, displaced by ``way`` in one coordinate of several trees.
-
-    ``kind`` is BY_Q, BY_V or BY_TAU. The coordinate is number ``each`` of a tree with ``parts`` > 0, if it has one.
-    """
-    nv = work.v.shape[0]
-    shift = m.way[:nv]
-    copy(m.v, work.v)
-    copy(tau, work.tau)
-    shift[:] = 0.0
-    # Displacement of q, v or tau.
-    for k in range(parts.shape[0]):
-        a = world.trees[k, TREE_DOF]
-        if parts[k] > 0 and each < world.trees[k + 1, TREE_DOF] - a:
-            if kind == BY_Q:
-                shift[a + each] = way
-            elif kind == BY_V:
-                work.v[a + each] += way
-            else:
-                work.tau[a + each] += way
-    # The configuration.
-    if kind == BY_Q:
-        integrate_configuration(world.ints, world.floats, m.q, shift, 1.0, work.q)
-    else:
-        copy(m.q, work.q)
-
-
-@kernel
-def free_tree_rates(
-    world: PackedWorld,
-    work: StepWork,
-    joints: JointRows | None,
-    p: Parameters,
-    h: float,
-    m: DerivativeWork,
-    parts: IntArray,
-    tau: FloatArray,
-    q_base: FloatArray,
-) -> None:
-    """Replace the rows of A of the trees that the step has moved in ``parts`` (nt,) > 0, except columns by parameters.
-
-    ``tau`` (nv,) and ``q_base`` (nq,) are filled with the force of the step and its end; work.tau is restored.
-    """
-    nv = work.v.shape[0]
-    # Clear their rows.
-    largest = 0
-    for k in range(parts.shape[0]):
-        if parts[k] > 0:
-            largest = max(largest, world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF])
-            m.A[world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]] = 0.0
-            m.A[nv + world.trees[k, TREE_DOF] : nv + world.trees[k + 1, TREE_DOF]] = 0.0
-    # The motion without displacement.
-    copy(work.tau, tau)
-    perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
-    move_again(world, work, joints, p, h, parts)
-    copy(work.q_plus, q_base)
-    # By q, v and tau, centred differences.
-    for kind in range(KINDS):
-        for each in range(largest):
-            for side in range(2):
-                way = STRIDE if side == 0 else -STRIDE
-                perturb(world, work, m, parts, tau, kind, each, way)
-                move_again(world, work, joints, p, h, parts)
-                add_end_state(world, work, m, parts, q_base, kind * nv, each, 0.5 / way)
-    perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
-    # By targets of drives.
-    if joints is not None:
-        for drive in range(joints.target.shape[0]):
-            target = joints.target[drive]
-            for side in range(2):
-                way = STRIDE if side == 0 else -STRIDE
-                joints.target[drive] = target + way
-                move_again(world, work, joints, p, h, parts)
-                add_end_state(world, work, m, parts, q_base, 3 * nv + drive, -1, 0.5 / way)
-            joints.target[drive] = target
-
-
-@kernel
-def add_free_parameter(
-    world: PackedWorld,
-    work: StepWork,
-    joints: JointRows | None,
-    p: Parameters,
-    h: float,
-    m: DerivativeWork,
-    parts: IntArray,
-    q_base: FloatArray,
-    column: int,
-    weight: float,
-) -> None:
-    """Add ``weight`` times the motion of the trees in a world of the same layout to the column of a parameter."""
-    copy(m.v, work.v)
-    copy(m.q, work.q)
-    move_again(world, work, joints, p, h, parts)
-    add_end_state(world, work, m, parts, q_base, column, -1, weight)

@@ -230,8 +230,8 @@ def _within_range(
         return servo
     alone = sum(any(other[:2] == term[:2] for other in one.terms) for one in actuators) == 1
     if alone and low == -high and drive.stiffness > 0.0:
-        return servo.with_drive(dataclasses.replace(drive, max_force=min(drive.max_force, high)))
-    return servo.with_drive(None)
+        return dataclasses.replace(servo, drive=dataclasses.replace(drive, max_force=min(drive.max_force, high)))
+    return dataclasses.replace(servo, drive=None)
 
 
 def _actuator(source: Source, a: int) -> MjcfActuator:
@@ -269,7 +269,7 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
     )
     if not on_scalar_joint(m, a):
         return actuator
-    return actuator.with_drive(_servo(actuator, source.handle(int(m.actuator_trnid[a, 0]))))
+    return dataclasses.replace(actuator, drive=_servo(actuator, source.handle(int(m.actuator_trnid[a, 0]))))
 
 
 def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm, ...], float]:

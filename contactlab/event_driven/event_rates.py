@@ -56,11 +56,6 @@ class ContactRates:
         return np.einsum("i,ijk->jk", force, self.L_q)
 
 
-def skew(x: FloatArray) -> FloatArray:
-    """Return the matrix of x cross."""
-    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
-
-
 def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
     """Return the rows of one pair, and their derivatives by q and v, at the acceleration a (nv,)."""
     q, v, nv = kin.q, np.asarray(kin.v), model.nv
@@ -264,20 +259,6 @@ def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: Float
     return by
 
 
-def coupling(model: Model, v: FloatArray) -> FloatArray:
-    """Return W (nv, nv) of the variation dq' = dv - W dq: a rotation in body axes is itself rotated by w."""
-    W = np.zeros((model.nv, model.nv))
-    at = place = 0
-    places = model.quaternion_starts
-    while place < model.nq:
-        if place in places:
-            W[at : at + 3, at : at + 3] = skew(v[at : at + 3])
-            place, at = place + 4, at + 3
-        else:
-            place, at = place + 1, at + 1
-    return W
-
-
 #: Above this fraction of the speed of slow slip, slip has just become slow; below it, slip has stopped.
 SLOW_FRACTION = 0.5
 
@@ -356,7 +337,8 @@ _ONE_SIDED = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
 def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple[FloatArray, bool]:
     """Return the derivatives (nv, layout.width) of v+ of a jump, by differences of fourth order.
 
-    The step is one at which two results agree. The second value is True if there is none: another mode is close.
+    The step is one at which two results agree. The second value is True if there is none, or if the slopes on both
+    sides differ: another mode is close.
     """
     nv, v = layout.model.nv, jump.event.v_minus
     pairs = [layout.candidates[k] for k in jump.pairs]
@@ -369,17 +351,22 @@ def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> t
             bounds |= dict.fromkeys(layout.column("restitution", k), (-float(given[i]), 1.0 - float(given[i])))
     after = partial(_after, course, layout, jump, q, law, given)
     tables: list[FloatArray] = []
+    bends: list[float] = []
     for step in _STEPS:
-        table = np.zeros((nv, layout.width))
+        table, bend = np.zeros((nv, layout.width)), 0.0
         for column in (*range(2 * nv), *bounds):
             h = step * (float(np.abs(v).max()) if nv <= column < 2 * nv else 1.0)
             way = np.eye(1, layout.width, column)[0]
-            table[:, column] = _difference(after, h * way, *(x / h for x in bounds.get(column, (-np.inf, np.inf))))
+            ends = (x / h for x in bounds.get(column, (-np.inf, np.inf)))
+            table[:, column], bent = _difference(after, jump.event.v_plus, h * way, *ends)
+            bend = max(bend, bent)
         tables.append(table)
+        bends.append(bend)
         if len(tables) > 1:
             off = float(np.abs(tables[-1] - tables[-2]).max()) / max(1.0, float(np.abs(table).max()))
             if off <= _AGREEMENT:
-                return tables[-2], False
+                # A bend in proportion to the step is a curvature; at a kink it is the same for any step.
+                return tables[-2], bends[-1] > 0.5 * bends[-2] + NEAR_KINK
     return tables[-1], True
 
 
@@ -429,17 +416,22 @@ def _after(
     return law.solve(data).v_plus
 
 
-def _difference(value: Callable[[FloatArray], FloatArray], way: FloatArray, least: float, most: float) -> FloatArray:
+def _difference(
+    value: Callable[[FloatArray], FloatArray], middle: FloatArray, way: FloatArray, least: float, most: float
+) -> tuple[FloatArray, float]:
     """Return the derivative of ``value`` along ``way``, per unit of the largest entry of ``way``, by differences.
 
-    ``value(s * way)`` is defined for ``least`` <= s <= ``most``. The differences are central if this interval contains
-    -2 to 2. Otherwise they are one-sided, with s from 0 to 4 or from 0 to -4. Both are of fourth order.
+    ``value(s * way)`` is defined for ``least`` <= s <= ``most``, and ``middle`` for s = 0. The differences are central
+    if this interval contains -2 to 2. Otherwise they are one-sided, with s from 0 to 4 or from 0 to -4. Both are of
+    fourth order. The second number is the largest difference of the slopes on both sides; 0 for one-sided differences.
     """
-    if least <= -2.0 and most >= 2.0:
+    size, central = float(np.abs(way).max()), least <= -2.0 and most >= 2.0
+    if central:
         places, weights = np.array(STENCIL).T
         weights = weights / 12.0
     else:
         sign = 1.0 if most >= 4.0 else -1.0
         places, weights = sign * np.arange(5.0), sign * np.array(_ONE_SIDED)
     values = np.array([value(place * way) for place in places])
-    return np.asarray(weights @ values / np.abs(way).max(), dtype=np.float64)
+    bend = float(np.abs(values[0] + values[1] - 2.0 * middle).max()) / size if central else 0.0
+    return np.asarray(weights @ values / size, dtype=np.float64), bend

@@ -25,13 +25,12 @@ from contactlab.event_driven.event_rates import (
     Crossing,
     Layout,
     SmoothRates,
-    coupling,
     crossings,
     jump_rates,
     phase_of,
     smooth_rates,
 )
-from contactlab.event_driven.phase import Arc, ContactMode, Mode, RunTrace
+from contactlab.event_driven.phase import Arc, ContactMode, Mode, RunTrace, coupling
 from contactlab.event_driven.recording import EventKind, EventRecording
 from contactlab.multibody import kinematics
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only

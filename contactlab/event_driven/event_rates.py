@@ -53,7 +53,7 @@ class ContactRates:
 
     def force_derivative(self, force: FloatArray) -> FloatArray:
         """Return the derivative (nv, nv) by q of L' force, for a force (3,) that is constant in the contact's frame."""
-        return np.einsum("i,ijk->jk", force, self.L_q)
+        return np.asarray(np.einsum("i,ijk->jk", force, self.L_q))
 
 
 def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:

@@ -73,7 +73,7 @@ def check_filter(category: object, mask: object) -> tuple[int, int]:
 
 def as_colliders(
     shape: object,
-    material: object,
+    material: Material,
     placement: Transform | None,
     most_points: int,
     category: int = 1,

@@ -1,13 +1,14 @@
-"""Derivatives at events: the time of an event, and the derivative D_x R of the velocity after a jump with law R.
+"""Derivatives of acceleration and contact forces of a phase, of the time of an event, and of the velocity after a jump.
 
-Newton's simultaneous law, and a plastic impact, give linear equations in the modes of their solution. They are
-differentiated like the phases::
+They follow from the differentiated equations of `phase`, with the contact forces x::
 
-    M (v+ - v-) = R' p        J v+ = -e J v- for normals, 0 for sticking directions
+    M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 
-A contact that slips along an edge of the pyramid has the row [N] and the force N + mu d T. Between two edges it also
-has the row that prevents slip across them. A sticking contact has [N; T] in both. Other laws are differentiated by
-differences.
+The rows of a pair, and the rates of its velocities at zero acceleration, are differentiated by q by differences of
+fourth order. The rates are quadratic functions of v, so that a central difference by v is exact.
+
+The jump of the velocity at an impact is differentiated in the same way. Steps become smaller until two results agree;
+if none agree, the jump is close to another mode.
 """
 
 from __future__ import annotations
@@ -18,24 +19,245 @@ from functools import partial
 
 import numpy as np
 
-from contactlab.event_driven.candidates import BallBallPair
-from contactlab.event_driven.modes import impact_problem, jamming_impact, law_of
-from contactlab.event_driven.phase import Jump, Mode, RunTrace
+from contactlab.event_driven.candidates import Candidate
+from contactlab.event_driven.modes import impact_problem, jamming_impact, law_of, plastic_impact
+from contactlab.event_driven.phase import SLOW, ContactMode, Jump, Mode, Phase, RunTrace
 from contactlab.event_driven.recording import EventKind
-from contactlab.event_driven.smooth_rates import (
-    ContactRates,
-    Layout,
-    SmoothRates,
-    contact_rates,
-    solve_rows,
-)
-from contactlab.impact import ImpactLaw, Newton
-from contactlab.impact.collision import Restitution, coefficients
+from contactlab.impact import ImpactLaw
+from contactlab.impact.collision import coefficients
 from contactlab.impact.law import RestitutedLaw
-from contactlab.multibody import integrate, inverse_dynamics_derivatives, kinematics
-from contactlab.multibody.derivatives import STENCIL
+from contactlab.multibody import (
+    Kinematics,
+    Model,
+    center_of_mass_jacobian,
+    integrate,
+    inverse_dynamics_derivatives,
+    kinematics,
+)
+from contactlab.multibody.derivatives import STENCIL, STEP
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRates:
+    """A pair at one instant and acceleration, with the rows of (n, t1, t2)."""
+
+    L: FloatArray  # (3, nv): u = L v
+    L_q: FloatArray  # (3, nv, nv), the last axis by q
+    u: FloatArray  # (3,)
+    u_q: FloatArray  # (3, nv)
+    # Derivatives (3, nv) by q and v of the rate of u at the given acceleration; by the acceleration it is L.
+    rate_q: FloatArray
+    rate_v: FloatArray
+
+    def force_derivative(self, force: FloatArray) -> FloatArray:
+        """Return the derivative (nv, nv) by q of L' force, for a force (3,) that is constant in the contact's frame."""
+        return np.asarray(np.einsum("i,ijk->jk", force, self.L_q))
+
+
+def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
+    """Return the rows of one pair, and their derivatives by q and v, at the acceleration a (nv,)."""
+    q, v, nv = kin.q, np.asarray(kin.v), model.nv
+
+    def rows(there: FloatArray, speed: FloatArray) -> FloatArray:
+        """Return L and the bias (3, nv + 1)."""
+        local = candidate.local(model, kinematics(model, there, speed))
+        return np.vstack((np.append(local.N, local.bias_n), np.column_stack((local.T, local.bias_t))))
+
+    by_q = np.zeros((3, nv + 1, nv))
+    for place, weight in STENCIL:
+        for k, way in enumerate(place * STEP * np.eye(nv)):
+            by_q[:, :, k] += weight / (12.0 * STEP) * rows(integrate(model, q, way, 1.0), v)
+    # The bias is a quadratic function of v.
+    bias_v = np.column_stack([rows(q, v + way)[:, nv] - rows(q, v - way)[:, nv] for way in 0.5 * np.eye(nv)])
+    L, L_q = rows(q, v)[:, :nv], by_q[:, :nv]
+    u_q, rate_q = (np.einsum("ijk,j->ik", L_q, x) for x in (v, a))
+    return ContactRates(L, L_q, L @ v, u_q, rate_q + by_q[:, nv], bias_v)
+
+
+# Indeterminate parts of redundant contact forces move the bodies if their effect is larger than this.
+_SHARED = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Columns: q and v (nv each), time, parameters, and two for the slip direction of every side of a phase."""
+
+    model: Model
+    candidates: tuple[Candidate, ...]
+    wrt: tuple[str, ...]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of columns of each parameter."""
+        nk = len(self.candidates)
+        known = {"tau": self.model.nv, "gravity": 3, "mu": nk, "restitution": nk}
+        return {name: known[name] for name in self.wrt}
+
+    @property
+    def time(self) -> int:
+        """Column of the time; parameters follow."""
+        return 2 * self.model.nv
+
+    @property
+    def width(self) -> int:
+        """Number of columns, without the columns of directions."""
+        return self.time + 1 + sum(self.sizes.values())
+
+    def of(self, name: str) -> slice:
+        """Return the columns of a parameter; none if it is not differentiated by."""
+        at = self.time + 1
+        for other, size in self.sizes.items():
+            if other == name:
+                return slice(at, at + size)
+            at += size
+        return slice(at, at)
+
+    def column(self, name: str, contact: int) -> list[int]:
+        """Return the column of a contact's parameter; none if it is not differentiated by."""
+        return [self.of(name).start + contact] if name in self.wrt else []
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothRates:
+    """One instant of a phase; derivatives have ``layout.width`` columns and two for each side."""
+
+    a: FloatArray  # (nv,)
+    v: FloatArray
+    M: FloatArray
+    by: FloatArray  # (nv, width) of a
+    fN: FloatArray
+    fN_by: FloatArray
+    fT: FloatArray  # (n, 2)
+    fT_by: FloatArray  # (n, 2, width)
+    rates: tuple[ContactRates, ...]
+    sides: tuple[ContactMode, ...]
+    shared: bool  # whether indeterminate forces of redundant contacts move the bodies
+    slow: float
+
+    @property
+    def flow(self) -> FloatArray:
+        """d(dq, v)/dt (2 nv,)."""
+        return np.concatenate((self.v, self.a))
+
+    def speed(self, i: int) -> float:
+        """Return the slip of a side's contact [m/s]."""
+        return float(np.linalg.norm(self.rates[i].u[1:]))
+
+    def turning(self, i: int) -> FloatArray:
+        """Return the derivative (2, width) of contact i's direction of slip by the columns; only q and v count."""
+        speed, rates = self.speed(i), self.rates[i]
+        s = rates.u[1:] / speed
+        by = np.zeros((2, self.by.shape[1]))
+        P = (np.eye(2) - np.outer(s, s)) / speed
+        by[:, : 2 * len(self.a)] = P @ np.hstack((rates.u_q[1:], rates.L[1:]))
+        return by
+
+    def slip(self, i: int) -> tuple[FloatArray, FloatArray]:
+        """Return the direction of slip (2,) and its derivative; if slower than ``slow``, the side's direction."""
+        if self.speed(i) > self.slow:
+            return self.rates[i].u[1:] / self.speed(i), self.turning(i)
+        by = np.zeros((2, self.by.shape[1]))
+        at = by.shape[1] - 2 * len(self.sides) + 2 * i
+        by[:, at : at + 2] = np.eye(2)
+        return self.sides[i].direction, by
+
+
+def smooth_rates(
+    course: RunTrace, layout: Layout, sides: Sequence[ContactMode], t: float, y: FloatArray, part: float = 1.0
+) -> SmoothRates:
+    """Return accelerations and contact forces of a phase at (t, y), with derivatives by the columns of ``layout``.
+
+    ``sides`` are its contacts with their modes. Slip slower than ``part`` times the phase's speed of slow slip keeps
+    its direction; more columns, two for each side, are the derivatives by these directions.
+    """
+    model, nv, o = layout.model, layout.model.nv, course.stepper
+    phase = phase_of(course, layout, sides, part)
+    instant, _, forces = phase.forces(t, y)
+    rates = tuple(contact_rates(model, instant.kin, forces.a, layout.candidates[side.index]) for side in sides)
+    n, width, c = len(sides), layout.width + 2 * len(sides), o.stabilisation
+    motion = forces.a, np.asarray(instant.kin.v), instant.M, np.zeros((nv, width))
+    loads = forces.fN, np.zeros((n, width)), forces.fT, np.zeros((n, 2, width))
+    bare = SmoothRates(*motion, *loads, rates, tuple(sides), shared=False, slow=phase.slow)
+    pushed = _applied(course, layout, t, instant.kin.q, bare.v, width)
+    rows, columns, wanted, turned = [], [], [], np.zeros((n, 2, width))
+    for i, (side, r) in enumerate(zip(sides, rates, strict=True)):
+        mu, force = layout.candidates[side.index].mu, np.concatenate(([forces.fN[i]], forces.fT[i]))
+        pushed[:, :nv] += r.force_derivative(force)
+        held = np.zeros((3, width))
+        held[:, :nv], held[:, nv : 2 * nv] = -r.rate_q - c * r.u_q, -r.rate_v - c * r.L
+        held[0, :nv] -= c * r.u_q[0] + c * c * r.L[0]
+        held[0, nv : 2 * nv] -= c * r.L[0]
+        sticks = side.mode is Mode.STICK
+        rows.append(r.L if sticks else r.L[:1])
+        wanted.append(held if sticks else held[:1])
+        if sticks:
+            columns.append(r.L)
+            continue
+        s, s_by = bare.slip(i)
+        columns.append(r.L[:1] - mu * s @ r.L[1:])
+        # rotation and change of friction at the same normal force
+        turned[i] = -mu * forces.fN[i] * s_by
+        turned[i][:, layout.column("mu", side.index)] -= forces.fN[i] * s[:, None]
+        pushed += r.L[1:].T @ turned[i]
+    by_q, by_v, _ = inverse_dynamics_derivatives(model, instant.kin, None, forces.a)
+    pushed[:, :nv] -= by_q
+    pushed[:, nv : 2 * nv] -= by_v
+    if not rows:
+        return replace(bare, by=np.asarray(np.linalg.solve(instant.M, pushed), dtype=np.float64))
+    da, dx, shared = solve_rows(instant.M, np.vstack(rows), np.vstack(columns), pushed, np.vstack(wanted))
+    fN_by, fT_by, at = np.zeros((n, width)), turned, 0
+    for i, (side, row) in enumerate(zip(sides, rows, strict=True)):
+        fN_by[i] = dx[at]
+        if side.mode is Mode.STICK:
+            fT_by[i] = dx[at + 1 : at + 3]
+        else:
+            fT_by[i] -= layout.candidates[side.index].mu * np.outer(bare.slip(i)[0], dx[at])
+        at += len(row)
+    return replace(bare, by=da, fN_by=fN_by, fT_by=fT_by, shared=shared)
+
+
+def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], part: float = 1.0) -> Phase:
+    """Return the phase that the run integrated; ``part`` scales the speed below which slip keeps its direction."""
+    o = course.stepper
+    return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
+
+
+def solve_rows(
+    M: FloatArray, J: FloatArray, R: FloatArray, pushed: FloatArray, wanted: FloatArray
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Return x, the shortest f, and True if x depends on this choice, with M x - R' f = pushed and J x = wanted."""
+    free, responses = np.linalg.solve(M, pushed), np.linalg.solve(M, R.T)
+    A = J @ responses
+    f, _, rank, _ = np.linalg.lstsq(A, wanted - J @ free, rcond=1e-11)
+    shared = False
+    if rank < len(A):
+        loose = np.linalg.svd(A)[2][rank:]
+        shared = bool(np.abs(responses @ loose.T).max() > _SHARED * np.abs(responses).max())
+    return np.asarray(free + responses @ f, dtype=np.float64), np.asarray(f, dtype=np.float64), shared
+
+
+def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
+    """Return the derivative (nv, width) of the applied forces and gravity by the columns of ``layout``.
+
+    A user's force function is differentiated by differences of fourth order.
+    """
+    model, nv = layout.model, layout.model.nv
+    by = np.zeros((nv, width))
+    by[:, layout.of("tau")] = np.eye(nv)[:, : layout.sizes.get("tau", 0)]
+    if "gravity" in layout.wrt:
+        by[:, layout.of("gravity")] = model.mass * center_of_mass_jacobian(model, q).T
+    if course.constant:
+        return by
+    for place, weight in STENCIL:
+        h, share = place * STEP, weight / (12.0 * STEP)
+        ways = h * np.eye(nv)
+        by[:, :nv] += share * np.array([course.tau(t, there, v) for there in integrate(model, q, ways, 1.0)]).T
+        by[:, nv : 2 * nv] += share * np.array([course.tau(t, q, v + way) for way in ways]).T
+        by[:, layout.time] += share * course.tau(t + h, q, v)
+    return by
+
 
 #: Above this fraction of the speed of slow slip, slip has just become slow; below it, slip has stopped.
 SLOW_FRACTION = 0.5
@@ -100,171 +322,8 @@ def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: Float
     return found
 
 
-#: Relative size of speeds and forces that count as zero, and distance to another mode below which a kink is reported.
+#: Distance to another mode, as a fraction, below which a kink is reported.
 NEAR_KINK = 1e-6
-
-_NEGLIGIBLE = 1e-9
-
-
-def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> JumpRates:
-    """Return the derivatives of v+ of a jump: by its equations for Newton's simultaneous law, else by differences."""
-    pairs = [layout.candidates[k] for k in jump.pairs]
-    if jump.event.kind is EventKind.ZENO:
-        return _differentiate_in_modes(layout, jump, q, *_plastic_modes(layout, jump), np.zeros((2, len(pairs))))
-    law = law_of(course.stepper.impact, pairs)
-    if jump.event.kind is EventKind.JAM or not isinstance(law, Newton) or law.order != "simultaneous":
-        return differenced_jump(course, layout, jump, q, law)
-    assert jump.event.problem is not None
-    u = jump.event.problem.blocks().J[: len(pairs)] @ jump.event.v_minus
-    return _differentiate_in_modes(
-        layout, jump, q, *_newton_modes(course, layout, jump, q), _restitution(law.restitution, u)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Mode:
-    """A contact with an impulse: its rows, and forces per unknown with their parts per unit of mu, in (n, t1, t2)."""
-
-    place: int  # index in the pairs
-    rows: FloatArray
-    columns: FloatArray
-    by_mu: FloatArray
-
-
-def _plastic_modes(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[int, float]]]:
-    """Return the modes of a plastic impact, decided as in `plastic_impact`, and pairs (candidate, distance).
-
-    The distance is relative, between the slip and the slip at which sticking ends.
-    """
-    data = jump.event.problem
-    assert data is not None
-    u = data.blocks().J @ jump.event.v_minus
-    approach = float(-u[: data.nc].min(initial=0.0))
-    slip = np.abs(u[data.nc : data.nc + data.nr]).reshape(data.nc, -1).max(axis=1, initial=0.0)
-    modes, near = [], []
-    for i, k in enumerate(jump.pairs):
-        bound = layout.candidates[k].mu * approach
-        sticks = layout.candidates[k].mu > 0.0 and slip[i] <= bound
-        eye = np.eye(3)[: 3 if sticks else 1]
-        modes.append(_Mode(i, eye, eye, np.zeros_like(eye)))
-        near.append((k, abs(float(slip[i]) - bound) / max(approach, 1e-300)))
-    return modes, near
-
-
-def _newton_modes(
-    course: RunTrace, layout: Layout, jump: Jump, q: FloatArray
-) -> tuple[list[_Mode], list[tuple[int, float]]]:
-    """Return the modes of the contacts with an impulse under Newton's law, and distances from other modes.
-
-    Distances are pairs (candidate, distance). A frictionless contact has none. A sliding contact of balls has a second
-    one: its distance from the normals at which the axes of friction change.
-    """
-    edges, event = course.stepper.edges, jump.event
-    turn = 2.0 * np.pi / edges
-    kin = kinematics(layout.model, q, event.v_minus)
-    largest = float(np.linalg.norm(event.impulses, axis=1).max(initial=0.0))
-    normal = np.eye(3)[:1]
-    modes, near = [], []
-    for place, k in enumerate(jump.pairs):
-        candidate = layout.candidates[k]
-        local = candidate.local(layout.model, kin)
-        f = np.vstack((local.normal, local.tangents)) @ event.impulses[k]
-        if f[0] <= _NEGLIGIBLE * largest:
-            continue
-        if candidate.mu == 0.0:
-            modes.append(_Mode(place, normal, normal, _edge(-local.u_t, turn)))
-            continue
-        before = np.concatenate(([local.u_n], local.u_t))
-        size = float(np.linalg.norm(before))
-        slip = local.T @ event.v_plus
-        speed, bound = float(np.linalg.norm(slip)), candidate.mu * f[0]
-        angle = float(np.arctan2(f[2], f[1]))
-        corners = [np.array([np.cos(j * turn), np.sin(j * turn)]) for j in (np.floor(angle / turn) + np.arange(2))]
-        shares = np.linalg.solve(np.column_stack(corners), f[1:]) / bound
-        if speed <= _NEGLIGIBLE * size:
-            modes.append(_Mode(place, np.eye(3), np.eye(3), np.zeros((3, 3))))
-            near.append((k, 1.0 - float(shares.sum())))
-            continue
-        if isinstance(candidate, BallBallPair):  # its pyramid turns about the normal with its axes
-            least, next_least, _ = np.sort(np.abs(local.normal))
-            near.append((k, float(next_least - least)))
-        d = corners[int(np.argmax(shares))]
-        columns, rows = np.concatenate(([1.0], candidate.mu * d))[None], normal
-        by_mu = np.concatenate(([0.0], d))[None]
-        if float(shares.min()) > _NEGLIGIBLE:  # between two edges, slip across is prevented
-            across = np.concatenate(([0.0], corners[1] - corners[0]))[None]
-            columns, rows, by_mu = (
-                np.vstack((columns, across)),
-                np.vstack((rows, across)),
-                np.vstack((by_mu, 0.0 * across)),
-            )
-            near.append((k, min(speed / size, float(shares.min()))))
-        else:
-            angle = float(np.arctan2(d[1], d[0]))
-            others = [np.array([np.cos(angle + way), np.sin(angle + way)]) for way in (turn, -turn)]
-            near.append((k, min(speed, *(float(slip @ (other - d)) / turn for other in others)) / size))
-        modes.append(_Mode(place, rows, columns, by_mu))
-    return modes, near
-
-
-def _edge(direction: FloatArray, turn: float) -> FloatArray:
-    """Return the force per unit of mu, along the nearest edge, of a contact whose friction begins."""
-    if not direction.any():
-        return np.zeros((1, 3))
-    angle = turn * np.round(np.arctan2(direction[1], direction[0]) / turn)
-    return np.array([[0.0, np.cos(angle), np.sin(angle)]])
-
-
-def _restitution(given: Restitution | None, u: FloatArray) -> FloatArray:
-    """Return (2, nc): e at normal velocities u (nc,), and the derivative of e u_n by u_n in J v+ = -e u_n."""
-    assert given is not None
-    approach = np.maximum(0.0, -u)
-    e = coefficients(given, approach)
-    h = 1e-3 * np.maximum(approach, 1e-12)
-    slope = sum(w * coefficients(given, approach + place * h) for place, w in STENCIL) / (12.0 * h)
-    return np.where(approach > 0.0, np.vstack((e, e + slope * approach)), 0.0)
-
-
-def _differentiate_in_modes(
-    layout: Layout, jump: Jump, q: FloatArray, modes: list[_Mode], near: list[tuple[int, float]], e: FloatArray
-) -> JumpRates:
-    """Return the derivatives of v+ of a jump by state and parameters, from its linear equations in fixed modes.
-
-    ``modes`` has the rows and columns of contacts with impulses. e (2, nc) is the result of `_restitution`. ``near``
-    has contacts and their distances from a change of mode, and is passed on.
-    """
-    model, nv, width = layout.model, layout.model.nv, layout.width
-    before, after, still = jump.event.v_minus, jump.event.v_plus, np.zeros(layout.model.nv)
-
-    def rates(mode: _Mode, v: FloatArray) -> ContactRates:
-        return contact_rates(model, kinematics(model, q, v), still, layout.candidates[jump.pairs[mode.place]])
-
-    ahead, behind = ([rates(mode, v) for mode in modes] for v in (after, before))
-    J = np.vstack([mode.rows @ r.L for mode, r in zip(modes, ahead, strict=True)])
-    R = np.vstack([mode.columns @ r.L for mode, r in zip(modes, ahead, strict=True)])
-    M = inverse_dynamics_derivatives(model, q, still, still).dtau_da
-    p = np.linalg.lstsq(J @ np.linalg.solve(M, R.T), J @ (after - before), rcond=1e-11)[0]
-    pushed, wrenches = np.zeros((nv, width)), np.zeros((model.nb, 6))
-    wanted, at = [], 0
-    for mode, plus, minus in zip(modes, ahead, behind, strict=True):
-        k, own = jump.pairs[mode.place], p[at : at + len(mode.rows)]
-        at += len(mode.rows)
-        force = own @ mode.columns
-        pushed[:, :nv] += plus.force_derivative(force)
-        wrenches += plus.wrenches(model, force)
-        pushed[:, layout.column("mu", k)] += (plus.L.T @ (own @ mode.by_mu))[:, None]
-        row = np.zeros((len(mode.rows), width))
-        row[:, :nv] = -mode.rows @ plus.u_q
-        row[0, :nv] -= e[1, mode.place] * minus.u_q[0]
-        row[0, nv : 2 * nv] -= e[1, mode.place] * minus.L[0]
-        row[0, layout.column("restitution", k)] -= minus.u[0]
-        wanted.append(row)
-    # M depends on q: use inverse dynamics at rest, at the acceleration v+ - v-, without gravity.
-    pushed[:, :nv] -= inverse_dynamics_derivatives(model, q, still, after - before, wrenches).dtau_dq
-    pushed[:, :nv] += inverse_dynamics_derivatives(model, q, still, still).dtau_dq
-    pushed[:, nv : 2 * nv] += M
-    return JumpRates(solve_rows(M, J, R, pushed, np.vstack(wanted))[0], tuple(near))
-
 
 # Steps of differences, tried until two results agree to this fraction.
 _STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
@@ -275,18 +334,15 @@ _AGREEMENT = 1e-7
 _ONE_SIDED = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
 
 
-@dataclass(frozen=True, eq=False)
-class JumpRates:
-    """d(v+), (nv, layout.width), and the contacts close to another mode, with their distances."""
+def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple[FloatArray, bool]:
+    """Return the derivatives (nv, layout.width) of v+ of a jump, by differences of fourth order.
 
-    by: FloatArray
-    near: tuple[tuple[int, float], ...]
-
-
-def differenced_jump(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray, law: ImpactLaw) -> JumpRates:
-    """Differentiate any law by differences of fourth order, with a step at which two results agree."""
+    The step is one at which two results agree. The second value is True if there is none, or if the slopes on both
+    sides differ: another mode is close.
+    """
     nv, v = layout.model.nv, jump.event.v_minus
     pairs = [layout.candidates[k] for k in jump.pairs]
+    law = law_of(course.stepper.impact, pairs)
     given = _law_restitution(layout, jump, law)
     bounds: dict[int, tuple[float, float]] = {}
     for i, k in enumerate(jump.pairs):
@@ -295,23 +351,28 @@ def differenced_jump(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray
             bounds |= dict.fromkeys(layout.column("restitution", k), (-float(given[i]), 1.0 - float(given[i])))
     after = partial(_after, course, layout, jump, q, law, given)
     tables: list[FloatArray] = []
+    bends: list[float] = []
     for step in _STEPS:
-        table = np.zeros((nv, layout.width))
+        table, bend = np.zeros((nv, layout.width)), 0.0
         for column in (*range(2 * nv), *bounds):
             h = step * (float(np.abs(v).max()) if nv <= column < 2 * nv else 1.0)
             way = np.eye(1, layout.width, column)[0]
-            table[:, column] = _difference(after, h * way, *(x / h for x in bounds.get(column, (-np.inf, np.inf))))
+            ends = (x / h for x in bounds.get(column, (-np.inf, np.inf)))
+            table[:, column], bent = _difference(after, jump.event.v_plus, h * way, *ends)
+            bend = max(bend, bent)
         tables.append(table)
+        bends.append(bend)
         if len(tables) > 1:
             off = float(np.abs(tables[-1] - tables[-2]).max()) / max(1.0, float(np.abs(table).max()))
             if off <= _AGREEMENT:
-                return JumpRates(tables[-2], ())
-    return JumpRates(tables[-1], tuple((k, 0.0) for k in jump.pairs))
+                # A bend in proportion to the step is a curvature; at a kink it is the same for any step.
+                return tables[-2], bends[-1] > 0.5 * bends[-2] + NEAR_KINK
+    return tables[-1], True
 
 
 def _law_restitution(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
     """Return the restitution of a law, if it is differentiated by restitution."""
-    if "restitution" not in layout.wrt or jump.event.problem is None:
+    if "restitution" not in layout.wrt or jump.event.problem is None or jump.event.kind is EventKind.ZENO:
         return None
     if not isinstance(law, RestitutedLaw):
         raise SimulationConfigError(
@@ -343,27 +404,34 @@ def _after(
         more = way[layout.of("mu")]
         pairs = [replace(pair, mu=pair.mu + float(more[k])) for k, pair in zip(jump.pairs, pairs, strict=True)]
     data = impact_problem(model, kin, [pair.local(model, kin) for pair in pairs], pairs, course.stepper.edges)
+    if jump.event.kind is EventKind.ZENO:
+        return plastic_impact(data)
     if jump.event.kind is EventKind.JAM:
         found = jamming_impact(data, [pair.name for pair in pairs].index(jump.event.contacts[0]))
         return v if found is None else found
-    if given is not None:
-        restitution = given + way[layout.of("restitution")][list(jump.pairs)]
+    more = way[layout.of("restitution")]
+    if given is not None and more.any():
         assert isinstance(law, RestitutedLaw)
-        law = replace(law, restitution=restitution)
+        law = replace(law, restitution=given + more[list(jump.pairs)])
     return law.solve(data).v_plus
 
 
-def _difference(value: Callable[[FloatArray], FloatArray], way: FloatArray, least: float, most: float) -> FloatArray:
+def _difference(
+    value: Callable[[FloatArray], FloatArray], middle: FloatArray, way: FloatArray, least: float, most: float
+) -> tuple[FloatArray, float]:
     """Return the derivative of ``value`` along ``way``, per unit of the largest entry of ``way``, by differences.
 
-    ``value(s * way)`` is defined for ``least`` <= s <= ``most``. The differences are central if this interval contains
-    -2 to 2. Otherwise they are one-sided, with s from 0 to 4 or from 0 to -4. Both are of fourth order.
+    ``value(s * way)`` is defined for ``least`` <= s <= ``most``, and ``middle`` for s = 0. The differences are central
+    if this interval contains -2 to 2. Otherwise they are one-sided, with s from 0 to 4 or from 0 to -4. Both are of
+    fourth order. The second number is the largest difference of the slopes on both sides; 0 for one-sided differences.
     """
-    if least <= -2.0 and most >= 2.0:
+    size, central = float(np.abs(way).max()), least <= -2.0 and most >= 2.0
+    if central:
         places, weights = np.array(STENCIL).T
         weights = weights / 12.0
     else:
         sign = 1.0 if most >= 4.0 else -1.0
         places, weights = sign * np.arange(5.0), sign * np.array(_ONE_SIDED)
     values = np.array([value(place * way) for place in places])
-    return np.asarray(weights @ values / np.abs(way).max(), dtype=np.float64)
+    bend = float(np.abs(values[0] + values[1] - 2.0 * middle).max()) / size if central else 0.0
+    return np.asarray(weights @ values / size, dtype=np.float64), bend

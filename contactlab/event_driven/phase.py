@@ -221,6 +221,20 @@ class Phase:
         return rate
 
 
+def coupling(model: Model, v: FloatArray) -> FloatArray:
+    """Return W (nv, nv) of the variation dq' = dv - W dq: a rotation in body axes is itself rotated by w."""
+    W = np.zeros((model.nv, model.nv))
+    at = place = 0
+    places = model.quaternion_starts
+    while place < model.nq:
+        if place in places:
+            W[at : at + 3, at : at + 3] = np.cross(np.eye(3), v[at : at + 3])
+            place, at = place + 4, at + 3
+        else:
+            place, at = place + 1, at + 1
+    return W
+
+
 @dataclass(frozen=True, eq=False)
 class Jump:
     """A jump of the velocity: an impact, a plastic impact or a jamming impact."""

@@ -170,28 +170,19 @@ class EventDriven:
 def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
     """Return the applied force as a function of (t, q, v), from a function, a constant (nv,), or None for zero."""
     if callable(tau):
-        return _ForceFunction(tau, nv)
-    return _ConstantForce(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError))
+        return _Force(tau, nv)
+    return _Force(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError), nv)
 
 
 @dataclass(frozen=True, eq=False)
-class _ConstantForce:
-    """A constant force, which can be pickled with recordings."""
+class _Force:
+    """A force, constant or a function; a constant one can be pickled with recordings."""
 
-    tau: FloatArray
-
-    def __call__(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the force."""
-        return self.tau
-
-
-@dataclass(frozen=True, eq=False)
-class _ForceFunction:
-    """A force that is a function."""
-
-    given: Callable[[float, FloatArray, FloatArray], ArrayLike]
+    given: FloatArray | Callable[[float, FloatArray, FloatArray], ArrayLike]
     nv: int
 
     def __call__(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
         """Return the checked force."""
+        if not callable(self.given):
+            return self.given
         return finite_array(self.given(time, q, v), f"tau at time {time:.9g}", (self.nv,), SimulationConfigError)

@@ -19,10 +19,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.event_driven.candidates import Candidate
-from contactlab.event_driven.event_rates import NEAR_KINK, SLOW_FRACTION, Crossing, crossings, jump_rates
-from contactlab.event_driven.phase import Arc, ContactMode, Mode, RunTrace
+from contactlab.event_driven.event_rates import (
+    NEAR_KINK,
+    SLOW_FRACTION,
+    Crossing,
+    Layout,
+    SmoothRates,
+    crossings,
+    jump_rates,
+    phase_of,
+    smooth_rates,
+)
+from contactlab.event_driven.phase import Arc, ContactMode, Mode, RunTrace, coupling
 from contactlab.event_driven.recording import EventKind, EventRecording
-from contactlab.event_driven.smooth_rates import Layout, SmoothRates, coupling, phase_of, smooth_rates
 from contactlab.multibody import kinematics
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError
@@ -246,13 +255,12 @@ class TransitionIntegrator:
         """Advance X through the jumps at the start of an arc, and report kinks near a change of mode."""
         nv = self.nv
         for jump in arc.jumps:
-            rates = jump_rates(self.course, self.layout, jump, q)
-            self.X = np.vstack((self.X[:nv], self._total(rates.by)))
+            by, unsure = jump_rates(self.course, self.layout, jump, q)
+            self.X = np.vstack((self.X[:nv], self._total(by)))
             if jump.event.kind is EventKind.JAM:
                 self._kink(arc.start, [self.names.index(name) for name in jump.event.contacts], "jam", 0.0)
-            for k, off in rates.near:
-                if off <= NEAR_KINK:
-                    self._kink(arc.start, [k], "mode", off)
+            for k in jump.pairs if unsure else ():
+                self._kink(arc.start, [k], "mode", 0.0)
 
     def _slow(self, arc: Arc, at: SmoothRates) -> list[int]:
         """Return the indices in ``arc.sides`` of sliding contacts so slow that their direction is not the slip's."""
@@ -386,9 +394,8 @@ def transition(recording: EventRecording, wrt: Iterable[Parameter] = ()) -> Tran
     Returns
     -------
     Transition
-        Exact for Newton's law up to the integrator's tolerances. Other laws are differentiated by differences, and so
-        are forces that are functions, at about 8 nv calls per step. If there is no derivative, `Transition.kinks` has
-        the reasons.
+        Impact laws, rows of contacts, and forces that are functions are differentiated by differences of fourth order,
+        to about 1e-10. If there is no derivative, `Transition.kinks` has the reasons.
 
     Raises
     ------
@@ -406,8 +413,6 @@ def transition(recording: EventRecording, wrt: Iterable[Parameter] = ()) -> Tran
         raise SimulationConfigError("wrt", f"must be some of {_PARAMETERS}, each once, got {wrt!r}")
     if recording.course is None:
         raise SimulationConfigError("recording", "has no course: give what `EventDriven.run` returned")
-    from contactlab.event_driven.smooth_rates import Layout
-
     layout = Layout(recording.world.model, recording.candidates, names)
     walk = TransitionIntegrator(recording, recording.course, layout)
     walk.run()

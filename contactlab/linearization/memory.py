@@ -22,7 +22,7 @@ from contactlab.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import FORCE, GAMMA, RATE, DerivativeWork
 from contactlab.linearization.parameters import Parameter
-from contactlab.multibody import mass_matrix
+from contactlab.multibody import difference, integrate, mass_matrix
 from contactlab.multibody.kernels.codes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import TREE_DOF
@@ -225,22 +225,58 @@ class Differentiator:
             )  # fmt: skip
 
     def _differentiate_free_trees(self, parts: IntArray) -> None:
-        """Replace the rows of free trees of several links in A, moved in ``parts`` (nt,) substeps."""
-        from contactlab.linearization.kernels.free_rates import add_free_parameter, free_tree_rates
+        """Replace the rows of free trees of several links in A, moved in ``parts`` (nt,) substeps.
 
-        driver, memory, parameters = self._driver, self.memory, self._driver.parameters
-        work, h = driver.work, float(parameters.last_h)
-        tau, q_base = np.zeros_like(work.tau), np.zeros_like(work.q)
-        packed = driver.prepared.arrays.packed
-        free_tree_rates(packed, work, driver.joints, parameters, h, memory, parts, tau, q_base)
+        Differences are central: by one coordinate of each tree at a time, for all such trees together.
+        """
+        from contactlab.linearization.kernels.free_rates import STRIDE, move_again
+
+        driver, m, parameters = self._driver, self.memory, self._driver.parameters
+        work, joints, h, nv = driver.work, driver.joints, float(parameters.last_h), m.v.size
+        packed, model, tau = driver.prepared.arrays.packed, driver.prepared.world.model, driver.work.tau.copy()
+        # The velocities of these trees; first velocity and number of velocities of their trees.
+        starts = packed.trees[:, TREE_DOF]
+        sizes = np.diff(starts)
+        rows = np.flatnonzero(np.repeat(parts > 0, sizes))
+        first, size = np.repeat(starts[:-1], sizes)[rows], np.repeat(sizes, sizes)[rows]
+        q_base = m.q
+
+        def move(arrays: Any, joints: Any, q: FloatArray, v: FloatArray, change: FloatArray) -> None:
+            work.q[:], work.v[:], work.tau[:] = q, v, tau + change
+            move_again(arrays, work, joints, parameters, h, parts)
+            work.tau[:] = tau
+
+        def add_end(own: IntArray, columns: Any, weight: float) -> None:
+            m.A[own, columns] += weight * difference(model, q_base, work.q_plus)[own]
+            m.A[nv + own, columns] += weight * work.v_plus[own]
+
+        still = np.zeros(nv)
+        m.A[rows], m.A[nv + rows] = 0.0, 0.0
+        move(packed, joints, m.q, m.v, still)
+        q_base = work.q_plus.copy()
+        for each in range(size.max(initial=0)):
+            own, columns = rows[size > each], first[size > each] + each
+            for stride in (STRIDE, -STRIDE):
+                shift = still.copy()
+                shift[columns] = stride
+                turned = integrate(model, m.q, shift, 1.0)
+                for part, start in enumerate(((turned, m.v, still), (m.q, m.v + shift, still), (m.q, m.v, shift))):
+                    move(packed, joints, *start)
+                    add_end(own, part * nv + columns, 0.5 / stride)
+        # By targets of drives, and by parameters.
+        targets = still[:0] if joints is None else joints.target
+        for drive, target in enumerate(targets.tolist()):
+            for stride in (STRIDE, -STRIDE):
+                targets[drive] = target + stride
+                move(packed, joints, m.q, m.v, still)
+                add_end(rows, 3 * nv + drive, 0.5 / stride)
+            targets[drive] = target
         for number, (arrays, weight) in enumerate(self._near):
-            joints = driver.joints
+            near = joints
             if joints is not None and arrays.joints is not None:
-                joints = with_joint_workspace(joints, arrays.joints)
-            column = self.columns - len(self.parameters) + number // 2
-            add_free_parameter(
-                arrays.packed, work, joints, parameters, h, memory, parts, q_base, column, weight
-            )  # fmt: skip
+                near = with_joint_workspace(joints, arrays.joints)
+            move(arrays.packed, near, m.q, m.v, still)
+            add_end(rows, self.columns - len(self.parameters) + number // 2, weight)
 
     def _entered(self) -> BoundCall:
         """Return the kernel bound to the driver's present arrays; bind it again after they have changed."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.contact import Material
 from contactlab.multibody import RigidInertia
 from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.world.errors import SimulationConfigError
@@ -90,13 +89,17 @@ def parameter(world: World, name: str) -> Parameter:
 
 def _gravity(world: World, name: str, axis: int) -> Parameter:
     """Return the parameter of one component of gravity [m/s^2]."""
+    gravity = np.array(world.model.gravity)
 
     def changed(value: float) -> World:
-        gravity = np.array(world.model.gravity)
-        gravity[axis] = value
-        return replace(world, model=replace(world.model, gravity=gravity))
+        return replace(world, model=replace(world.model, gravity=np.where(np.arange(3) == axis, value, gravity)))
 
-    return Parameter(name, float(world.model.gravity[axis]), changed, 9.81)
+    return Parameter(name, float(gravity[axis]), changed, 9.81)
+
+
+def _with(items: tuple[Any, ...], number: int, **changes: Any) -> tuple[Any, ...]:
+    """Return a tuple of dataclasses in which one has other values."""
+    return (*items[:number], replace(items[number], **changes), *items[number + 1 :])
 
 
 def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
@@ -106,71 +109,49 @@ def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
         raise SimulationConfigError("wrt", f"{name!r}: a {type(drives[number]).__name__} has no {quantity}")
 
     def changed(value: float) -> World:
-        given: dict[str, Any] = {quantity: value}
-        drive = replace(drives[number], **given)
-        actions = replace(world.joint_actions, drives=(*drives[:number], drive, *drives[number + 1 :]))
-        return replace(world, joint_actions=actions)
+        new = _with(drives, number, **{quantity: value})
+        return replace(world, joint_actions=replace(world.joint_actions, drives=new))
 
-    value = _finite(name, getattr(drives[number], quantity))
+    value = _finite(name, {getattr(drives[number], quantity)}, "")
     return Parameter(name, value, changed, abs(value) or 1.0)
 
 
 def _of_material(world: World, name: str, owner: str, quantity: str) -> Parameter:
     """Return the parameter of the materials of a body, of a half-space, or of all; raise if their values differ."""
-    own = [owner in (ALL, world.model.names[body]) for body in world.surface_bodies]
-    grounds = [owner in (ALL, ground) for ground in world.half_space_names]
-    pairs = [*zip(own, (surface.material for surface in world.surfaces), strict=True)]
-    pairs += zip(grounds, world.half_space_materials, strict=True)
-    values = {getattr(material, quantity) for mine, material in pairs if mine}
-    if len(values) != 1:
-        detail = "has no surface" if not values else f"has several: {sorted(values, key=str)}"
-        raise SimulationConfigError("wrt", f"{name!r}: {owner!r} {detail}")
+    owners = [*(world.model.names[body] for body in world.surface_bodies), *world.half_space_names]
+    materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
+    own = [owner in (ALL, one) for one in owners]
+    values = {getattr(material, quantity) for mine, material in zip(own, materials, strict=True) if mine}
+    value = _finite(name, values, f"{owner!r} has no surface")
 
     def changed(value: float) -> World:
         given: dict[str, Any] = {quantity: value}
+        new = [replace(one, **given) if mine else one for mine, one in zip(own, materials, strict=True)]
+        surfaces = tuple(replace(surface, material=one) for surface, one in zip(world.surfaces, new, strict=False))
+        return replace(world, surfaces=surfaces, half_space_materials=tuple(new[len(surfaces) :]))
 
-        def of(mine: bool, material: Material) -> Material:
-            return replace(material, **given) if mine else material
-
-        surfaces = tuple(
-            replace(surface, material=of(mine, surface.material))
-            for mine, surface in zip(own, world.surfaces, strict=True)
-        )
-        materials = tuple(of(mine, one) for mine, one in zip(grounds, world.half_space_materials, strict=True))
-        return replace(world, surfaces=surfaces, half_space_materials=materials)
-
-    value = _finite(name, values.pop())
     return Parameter(name, value, changed, max(abs(value), 0.1))
 
 
 def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter:
     """Return the parameter of a body's mass, or of an entry of its centre of mass or its inertia."""
     number = world.model.names.index(owner)
-    body = world.model.bodies[number]
-    inertia = body.inertia
+    inertia = world.model.bodies[number].inertia
     if inertia is None or not inertia.mass > 0.0:
         raise SimulationConfigError("wrt", f"{name!r}: {owner!r} has no mass")
-    value, scale = inertia.mass, inertia.mass
-    if quantity.startswith("com"):
-        axis = _PLACES[quantity[-1]]
-        value, scale = float(inertia.com[axis]), math.sqrt(float(np.trace(inertia.inertia)) / inertia.mass)
-    elif quantity != "mass":
-        i, k = (_PLACES[letter] for letter in quantity[-2:])
-        value, scale = float(inertia.inertia[i, k]), float(np.trace(inertia.inertia))
+    entries = inertia.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    numbers = dict(zip(INERTIAL, (inertia.mass, *inertia.com.tolist(), *entries.tolist()), strict=True))
+    trace = float(np.trace(inertia.inertia))
+    scales = {"mass": inertia.mass, "com": math.sqrt(trace / inertia.mass), "I": trace}
 
     def changed(value: float) -> World:
-        mass, com, matrix = inertia.mass, np.array(inertia.com), np.array(inertia.inertia)
-        if quantity == "mass":
-            mass = value
-        elif quantity.startswith("com"):
-            com[axis] = value
-        else:
-            matrix[i, k] = matrix[k, i] = value
-        own = replace(body, inertia=RigidInertia(mass, com, matrix))
-        bodies = world.model.bodies
-        return replace(world, model=replace(world.model, bodies=(*bodies[:number], own, *bodies[number + 1 :])))
+        new = numbers | {quantity: value}
+        com = [new[f"com_{axis}"] for axis in _PLACES]
+        matrix = [[new["I_" + "".join(sorted(i + k))] for k in _PLACES] for i in _PLACES]
+        bodies = _with(world.model.bodies, number, inertia=RigidInertia(new["mass"], com, np.array(matrix)))
+        return replace(world, model=replace(world.model, bodies=bodies))
 
-    return Parameter(name, float(value), changed, scale or 1.0)
+    return Parameter(name, float(numbers[quantity]), changed, scales[quantity.partition("_")[0]] or 1.0)
 
 
 def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
@@ -181,20 +162,23 @@ def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
         raise SimulationConfigError("wrt", f"{name!r}: {error.detail}") from error
     entries = getattr(world.joint_actions, quantity)
     values = {one.value for one in entries if one.body == body}
-    if len(values) != 1:
-        detail = f"has several: {sorted(values)}" if values else f"has none: add_joint_{quantity} gives it one"
-        raise SimulationConfigError("wrt", f"{name!r}: {owner!r} {detail}")
+    value = _finite(name, values, f"{owner!r} has none: add_joint_{quantity} gives it one")
 
     def changed(value: float) -> World:
         new = tuple(replace(one, value=value) if one.body == body else one for one in entries)
         given: dict[str, Any] = {quantity: new}
         return replace(world, joint_actions=replace(world.joint_actions, **given))
 
-    value = _finite(name, values.pop())
     return Parameter(name, value, changed, abs(value) or 1.0)
 
 
-def _finite(name: str, value: Any) -> float:
+def _finite(name: str, values: set[Any], none: str) -> float:
+    """Return the only value; raise with the text ``none`` if there is none, and for several or infinite values."""
+    if len(values) != 1:
+        owner = name.rpartition(".")[0]
+        detail = f"{owner!r} has several: {sorted(values, key=str)}" if values else none
+        raise SimulationConfigError("wrt", f"{name!r}: {detail}")
+    value = values.pop()
     if not isinstance(value, int | float) or not math.isfinite(value):
         raise SimulationConfigError("wrt", f"{name!r} is {value!r}, not finite")
     return float(value)

@@ -24,7 +24,7 @@ from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, Limits
 from contactlab.world.motion import PrescribedMotion, check_moves_in_plane, planar_body, plane_normal
 from contactlab.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_moves, check_name, start_of
-from contactlab.world.surface import ALL, as_colliders, is_ground
+from contactlab.world.surface import ALL, Collider, as_colliders, is_ground
 from contactlab.world.urdf_world import (
     BadMeshes,
     MeshModes,
@@ -134,9 +134,7 @@ class WorldBuilder(ShapeBuilder):
         """Add a body that is fixed in the world at ``placement``: a stair, a table, a piece of terrain."""
         check_name(name, self._bodies)
         surfaces = as_colliders(shape, material, None, LIMIT, category, mask)
-        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
-        self._add(one.bodies, one, None, None)
-        self._surfaces[name] = surfaces
+        self._add_fixed(name, placement, surfaces)
 
     def add_kinematic_body(
         self,
@@ -164,9 +162,8 @@ class WorldBuilder(ShapeBuilder):
         check_name(name, self._bodies)
         start, surfaces = start_of(motion), as_colliders(shape, material, None, LIMIT, category, mask)
         check_moves(surfaces)
-        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=start).build()
-        self._add(one.bodies, one, None, None)
-        self._surfaces[name], self._motions[name] = surfaces, motion
+        self._add_fixed(name, start, surfaces)
+        self._motions[name] = motion
 
     def add_model(
         self,
@@ -434,6 +431,12 @@ class WorldBuilder(ShapeBuilder):
 
     def _model_so_far(self) -> Model:
         return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)
+
+    def _add_fixed(self, name: str, placement: Transform | None, surfaces: tuple[Collider, ...]) -> None:
+        """Store a body that is fixed in the world, with its colliders."""
+        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
+        self._add(one.bodies, one, None, None)
+        self._surfaces[name] = surfaces
 
     def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
         """Store the bodies with their initial q and v; by default neutral and at rest. Raise if they are too many."""

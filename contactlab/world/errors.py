@@ -35,12 +35,14 @@ def check_type(field: str, value: object, wanted: type) -> None:
         raise SimulationConfigError(field, f"must be a {wanted.__name__}, got {type(value).__name__}")
 
 
-def whole_number(field: str, value: object, least: int) -> int:
-    """Return a whole number that is at least the minimum, or raise a `SimulationConfigError`."""
+def whole_number(field: str, value: object, least: int, most: int | None = None) -> int:
+    """Return a whole number from ``least`` to ``most``, or raise a `SimulationConfigError`."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]  # checked by doing
     except TypeError as error:
         raise SimulationConfigError(field, f"must be a whole number, got {value!r}") from error
     if number < least:
         raise SimulationConfigError(field, f"must be at least {least}, got {number}")
+    if most is not None and number > most:
+        raise SimulationConfigError(field, f"must be at most {most}, got {number}")
     return number

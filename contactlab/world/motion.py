@@ -281,13 +281,9 @@ def planar_body(
 
 def _start(q: ArrayLike | None, normal: FloatArray, first: FloatArray, second: FloatArray) -> tuple[FloatArray, float]:
     """Return planar coordinates (3,) and the height above the plane for a q of 3 numbers, or 7 in space."""
-    if q is None:
-        return np.zeros(3), 0.0
-    given = finite_array(q, "q", (None,), SimulationConfigError)
+    given = _numbers("q", q, 7)
     if given.size == 3:
         return given, 0.0
-    if given.size != 7:
-        raise SimulationConfigError("q", f"must have 3 numbers in the plane or 7 in space, got {given.size}")
     length = float(np.linalg.norm(given[3:]))
     if abs(length - 1.0) > 1e-6:
         detail = f"the quaternion (w, x, y, z) = {given[3:].tolist()} must have length 1, has {length:.9g}"
@@ -299,15 +295,19 @@ def _start(q: ArrayLike | None, normal: FloatArray, first: FloatArray, second: F
     return np.array([place @ first, place @ second, turn @ normal]), float(place @ normal)
 
 
+def _numbers(field: str, value: ArrayLike | None, in_space: int) -> FloatArray:
+    """Return 3 planar numbers, zeros by default, or ``in_space`` numbers; raise for any other size."""
+    given = finite_array(np.zeros(3) if value is None else value, field, (None,), SimulationConfigError)
+    if given.size not in (3, in_space):
+        raise SimulationConfigError(field, f"must have 3 numbers in the plane or {in_space} in space, got {given.size}")
+    return given
+
+
 def _rates(v: ArrayLike | None, normal: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
     """Return planar velocities (3,) for a v of 3 numbers, or of 6 in space that stay in the plane."""
-    if v is None:
-        return np.zeros(3)
-    given = finite_array(v, "v", (None,), SimulationConfigError)
+    given = _numbers("v", v, 6)
     if given.size == 3:
         return given
-    if given.size != 6:
-        raise SimulationConfigError("v", f"must have 3 numbers in the plane or 6 in space, got {given.size}")
     speed, spin = given[:3], given[3:]
     out = abs(float(speed @ normal)) + float(np.linalg.norm(spin - (spin @ normal) * normal))
     if out > NEAR * (1.0 + float(np.abs(given).max())):

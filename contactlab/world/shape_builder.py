@@ -177,7 +177,7 @@ class ShapeBuilder(JointBuilder):
         shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
         Pictures omit shapes that are not ``shown``; `add_visual` adds visuals in their place.
         """
-        self._check_body(body)
+        self._need_body(body, "body")
         added = as_colliders(shape, material, placement, LIMIT, category, mask)
         if body in self._motions:
             check_moves(added)
@@ -197,7 +197,7 @@ class ShapeBuilder(JointBuilder):
         motion
             As for `add_kinematic_body`; it contains the pose of the body from the start.
         """
-        self._check_body(body)
+        self._need_body(body, "body")
         spec, q, v = self._bodies[body]
         hanging = next((other.name for other, *_ in self._bodies.values() if other.parent == body), None)
         if spec.parent != WORLD or spec.joint.nv:
@@ -228,18 +228,14 @@ class ShapeBuilder(JointBuilder):
         rgba
             Red, green, blue and opacity, each from 0 to 1, for parts without a colour.
         """
-        self._check_body(body)
+        self._need_body(body, "body")
         self._visuals[body] = (*self._visuals.get(body, ()), as_visual(shape, placement, rgba))
 
     def exclude_collision(self, a: str, b: str) -> None:
         """Exclude contacts between two bodies."""
         for body in (a, b):
-            self._check_body(body)
+            self._need_body(body, "body")
         self._ignored[(a, b)] = None
-
-    def _check_body(self, body: str) -> None:
-        if body not in self._bodies:
-            raise SimulationConfigError("body", f"no body is called {body!r}")
 
 
 def check_name(name: object, taken: Iterable[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, 
 from contactlab.contact.shapes.primitives import AxialShape
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.world.errors import SimulationConfigError, check_type
+from contactlab.world.errors import SimulationConfigError, check_type, whole_number
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -69,29 +68,19 @@ def is_ground(shape: object) -> bool:
 
 def check_filter(category: object, mask: object) -> tuple[int, int]:
     """Return category and mask as ints in [0, 2^32 - 1]; raise `SimulationConfigError` for other values."""
-    values = []
-    for field, value in (("category", category), ("mask", mask)):
-        try:
-            number = operator.index(value)  # type: ignore[arg-type]  # checked by doing
-        except TypeError as error:
-            raise SimulationConfigError(field, f"must be a whole number, got {value!r}") from error
-        if not 0 <= number <= ALL:
-            raise SimulationConfigError(field, f"must lie between 0 and 2^32 - 1, got {number}")
-        values.append(number)
-    return values[0], values[1]
+    return whole_number("category", category, 0, ALL), whole_number("mask", mask, 0, ALL)
 
 
 def as_colliders(
     shape: object,
-    material: object,
+    material: Material,
     placement: Transform | None,
     most_points: int,
     category: int = 1,
     mask: int = ALL,
 ) -> tuple[Collider, ...]:
     """Check a shape, bare or `PlacedShape`, or a sequence of them; raise `SimulationConfigError` with the reason."""
-    if not isinstance(material, Material):
-        raise SimulationConfigError("material", f"must be a Material, got {type(material).__name__}")
+    check_type("material", material, Material)
     if placement is not None:
         check_type("placement", placement, Transform)
     if isinstance(shape, Sequence) and not isinstance(shape, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -241,17 +241,14 @@ def solid_of(geometry: UrdfGeometry) -> Shape:
 
     Invalid sizes raise `RobotFileError`.
     """
-    given = geometry.shape
+    given: Any = geometry.shape
     try:
-        if isinstance(given, UrdfSphere):
-            return Sphere(given.radius)
         if isinstance(given, UrdfBox):
             return Box(0.5 * np.array(given.size))
-        if isinstance(given, UrdfCylinder):
-            return Cylinder(given.radius, 0.5 * given.length)
-        if isinstance(given, UrdfCapsule) and given.length > 0.0:
-            return Capsule(given.radius, 0.5 * given.length)
         # A capsule of length zero is a ball.
-        return Sphere(given.radius)  # type: ignore[union-attr]
+        if isinstance(given, UrdfSphere) or (isinstance(given, UrdfCapsule) and not given.length > 0.0):
+            return Sphere(given.radius)
+        kind = Cylinder if isinstance(given, UrdfCylinder) else Capsule
+        return kind(given.radius, 0.5 * given.length)
     except ContactError as error:
         raise RobotFileError(f"link {geometry.body!r} <collision>", f"{error.field} {error.detail}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.contact.kernels.contact_rows import planar_tangents
+from contactlab.contact.kernels.contact_rows import fill_cross, planar_tangents
 from contactlab.linearization.kernels.layout import (
     AXES,
     BOUND,
@@ -46,16 +46,31 @@ def axis(own: FloatArray, number: int) -> FloatArray:
 @kernel(inline=True)
 def dot(a: FloatArray, b: FloatArray) -> float:
     """Return a . b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel(inner=True)
+def axpy(own: FloatArray, times: float, other: FloatArray) -> None:
+    """Add ``times`` times ``other`` to ``own``, (n,) each."""
+    for j in range(own.shape[0]):
+        own[j] += times * other[j]
+
+
+@kernel(inner=True)
+def copy(given: FloatArray, out: FloatArray) -> None:
+    """Copy ``given`` to ``out``, (n,) each."""
+    for j in range(out.shape[0]):
+        out[j] = given[j]
 
 
 @kernel(inner=True)
 def at_start(world: PackedWorld, work: StepWork, m: DerivativeWork) -> None:
     """Set state and kinematics in work to the start of the step."""
-    for j in range(work.q.shape[0]):
-        work.q[j] = m.q[j]
-    for j in range(m.v.shape[0]):
-        work.v[j] = m.v[j]
+    copy(m.q, work.q)
+    copy(m.v, work.v)
     none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
 
@@ -87,8 +102,7 @@ def read_contacts(
         a, b = ints[BODY_A], ints[BODY_B]
         # Axes and forces of sliding.
         n, t1, t2 = axis(own, 0), axis(own, 1), axis(own, 2)
-        for k in range(3):
-            n[k] = floats[NORMAL + k]
+        copy(floats[NORMAL : NORMAL + 3], n)
         planar_tangents(n, world.plane, t1, t2)
         own[FORCE], own[BOUND] = z[0], floats[MU]
         read_cone(own, 0, z, 1, m.turns, r)
@@ -96,9 +110,7 @@ def read_contacts(
         p, wrench = floats[POINT : POINT + 3], m.scratch6
         for k in range(3):
             wrench[3 + k] = z[0] * n[k] + own[FORCE + 1] * t1[k] + own[FORCE + 2] * t2[k]
-        for k in range(3):
-            i, j = (k + 1) % 3, (k + 2) % 3
-            wrench[k] = p[i] * wrench[3 + j] - p[j] * wrench[3 + i]
+        fill_cross(p, wrench[3:6], wrench[0:3])
         # Axes, bounds and moments of spin and rolling.
         if m.mode.shape[1] > 1:
             first, second = materials_of(world, ints)
@@ -112,10 +124,9 @@ def read_contacts(
                 spin[k] = n[k]
                 wrench[k] += own[FORCE + SPIN] * n[k] + own[FORCE + ROLL] * d1[k] + own[FORCE + ROLL + 1] * d2[k]
         # Add it to both bodies.
-        for k in range(6):
-            m.wrenches[b, k] += wrench[k]
-            if a >= 0:
-                m.wrenches[a, k] -= wrench[k]
+        axpy(m.wrenches[b], 1.0, wrench)
+        if a >= 0:
+            axpy(m.wrenches[a], -1.0, wrench)
 
 
 @kernel(inner=True)
@@ -125,11 +136,8 @@ def at_velocity(world: PackedWorld, m: DerivativeWork, v: FloatArray, ready: int
     fill_frames(world.ints, world.floats, m.q, v, none, ready, VELOCITIES, m.V)
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     A, K = view_2d(m.V, f.start, nl, 6), view_2d(m.V, f.start + 6 * nl, nv, 18)
-    for i in range(nl):
-        for k in range(6):
-            A[i, k] = 0.0
-    for j in range(nv):
-        m.way[j] = 0.0
+    A[:] = 0.0
+    m.way[:] = 0.0
     column_rates(t, f, v, m.way[:nv], A, rates, K)
 
 
@@ -180,12 +188,20 @@ def fill_columns(world: PackedWorld, f: Frames, m: DerivativeWork, a: int, b: in
     """
     count = list_dofs(world, a, b, m.dofs)
     for place in range(count):
-        for k in range(6):
-            m.columns[0, m.dofs[place], k] = 0.0
-            m.columns[1, m.dofs[place], k] = 0.0
+        m.columns[:, m.dofs[place]] = 0.0
     columns_at(world, f, b, x, m.columns[0])
     columns_at(world, f, a, x, m.columns[1])
     return count
+
+
+@kernel(inner=True)
+def add_motion_at(V: FloatArray, o: FloatArray, x: FloatArray, sign: float, out: FloatArray) -> None:
+    """Add sign times velocity and angular velocity at x to out (6,), of a motion V (6,) about the origin o."""
+    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    out[0] += sign * (V[3] + (V[1] * dz - V[2] * dy))
+    out[1] += sign * (V[4] + (V[2] * dx - V[0] * dz))
+    out[2] += sign * (V[5] + (V[0] * dy - V[1] * dx))
+    axpy(out[3:6], sign, V[:3])
 
 
 @kernel(inner=True)
@@ -194,13 +210,7 @@ def add_velocity(f: Frames, t: Tree, body: int, x: FloatArray, sign: float, out:
     link = t.body_link[body] if body >= 0 else -1
     if link < 0:
         return
-    V, o = f.V[link], f.p[t.root[link]]
-    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
-    out[0] += sign * (V[3] + (V[1] * dz - V[2] * dy))
-    out[1] += sign * (V[4] + (V[2] * dx - V[0] * dz))
-    out[2] += sign * (V[5] + (V[0] * dy - V[1] * dx))
-    for k in range(3):
-        out[3 + k] += sign * V[k]
+    add_motion_at(f.V[link], f.p[t.root[link]], x, sign, out)
 
 
 @kernel(inner=True)
@@ -220,17 +230,15 @@ def relative_motion(
     ``kinematic_row`` is the number of a among the kinematic bodies, -1 if it is not one.
     """
     # Difference of the two bodies' motions.
-    for k in range(6):
-        out[k] = 0.0
+    out[:] = 0.0
     add_velocity(f, t, b, x, 1.0, out)
     add_velocity(f, t, a, x, -1.0, out)
     # Motion of a kinematic body's surface.
     if kinematic_row >= 0:
         surface = work.scratch[45:48]
         kinematic_point_velocity(work, kinematic_row, x, surface)
-        for k in range(3):
-            out[k] -= surface[k]
-            out[3 + k] -= work.motion_twist[kinematic_row, k]
+        axpy(out[:3], -1.0, surface)
+        axpy(out[3:6], -1.0, work.motion_twist[kinematic_row])
 
 
 @kernel
@@ -240,7 +248,7 @@ def contact_frames(world: PackedWorld, work: StepWork, m: DerivativeWork, contro
     The rates are components of the relative velocity of B against A at the velocity of m.V, kinematic surfaces
     included. Along the normal they use the motion of a belt's body, not of its surface.
     """
-    t, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
+    t, f, _, _ = model_and_workspace_views(world.ints, world.floats, m.V)
     u = work.scratch[30:36]
     for number in range(control.n_contacts):
         ints, own = work.contact_int[number], m.contact[number]
@@ -257,8 +265,7 @@ def contact_frames(world: PackedWorld, work: StepWork, m: DerivativeWork, contro
                 # The normal row uses the body's velocity, not its belt's.
                 belt_velocity(work, driven, x, work.scratch[45:48])
                 own[RATE] += dot(d, work.scratch[45:48])
-            for j in range(nv):
-                own_frame[j] = 0.0
+            own_frame[:] = 0.0
             for place in range(count):
                 j = m.dofs[place]
                 own_frame[j] = dot(d, m.columns[0, j, part : part + 3]) - dot(d, m.columns[1, j, part : part + 3])

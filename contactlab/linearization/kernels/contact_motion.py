@@ -13,6 +13,7 @@ from typing import Final
 
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
 from contactlab.contact.kernels import layout as shapes
+from contactlab.linearization.kernels.contact_frames import copy
 from contactlab.linearization.kernels.layout import DerivativeWork
 from contactlab.stepping.kernels.layout import (
     BODY_B,
@@ -49,24 +50,20 @@ def point_rates(radius: float, n: FloatArray, rates: FloatArray) -> None:
 
     The columns are turns about the contact point and shifts of the ball, which has the given radius.
     """
-    for i in range(6):
-        for k in range(6):
-            rates[i, k] = 0.0
+    rates[:] = 0.0
     for i in range(3):
         rates[i, 3 + i] = 1.0
+        rates[6, 3 + i] = n[i]
     rates[0, 1], rates[0, 2] = radius * n[2], -radius * n[1]
     rates[1, 0], rates[1, 2] = -radius * n[2], radius * n[0]
     rates[2, 0], rates[2, 1] = radius * n[1], -radius * n[0]
-    for k in range(3):
-        rates[6, k], rates[6, 3 + k] = 0.0, n[k]
 
 
 @kernel(inner=True)
 def displaced(pose: FloatArray, p: FloatArray, axis: int, shift: float, out: FloatArray) -> None:
     """Fill out (12,) with the pose rotated about p (axes 0 to 2) or moved along an axis (3 to 5), by ``shift``."""
     # A translation.
-    for k in range(12):
-        out[k] = pose[k]
+    copy(pose, out)
     if axis >= 3:
         out[9 + axis - 3] += shift
         return
@@ -122,20 +119,17 @@ def fill_difference_rates(
     p = work.contact_float[first, POINT : POINT + 3]
     # Distance of the contact from the shape's origin: the length unit of shifts.
     lever = 0.0
-    for k in range(12):
-        pose[k] = own[k]
+    copy(own, pose)
     for k in range(3):
         lever += (own[9 + k] - p[k]) ** 2
     lever = max(math.sqrt(lever), 1e-6)
     within = 2.0 * (c.reach[i] + c.reach[j]) + 4.0 * stride * lever
     sides = 4 if stride > STRIDE else 2
-    for contact in range(first, last):
-        m.on_kink[contact, 1] = 0
+    m.on_kink[first:last, 1] = 0
     # Detect at displaced poses, axis by axis, side by side.
     for axis in range(6):
         shift = stride if axis < 3 else stride * lever
-        for contact in range(first, last):
-            m.on_kink[contact, 2] = 0
+        m.on_kink[first:last, 2] = 0
         for side in range(sides):
             # First two strides away: their difference removes the error of third order.
             times = (1.0 if side % 2 == 0 else -1.0) * (2.0 if side < sides - 2 else 1.0)
@@ -161,8 +155,7 @@ def fill_difference_rates(
                 m.on_kink[contact, 1] = 1
     # Restore the pose; refer the rates to each contact's own point.
     bent = False
-    for k in range(12):
-        own[k] = pose[k]
+    copy(pose, own)
     for contact in range(first, last):
         if m.on_kink[contact, 0] != 0:
             move_reference_point(m.rates[contact], p, work.contact_float[contact, POINT : POINT + 3])
@@ -228,8 +221,7 @@ def pair_rates(work: StepWork, c: Collision, m: DerivativeWork, first: int, last
     i = pair // c.kind.shape[0]
     j = pair - i * c.kind.shape[0]
     moved = j if c.link[j] >= 0 else i
-    for contact in range(first, last):
-        m.on_kink[contact, 0] = 1
+    m.on_kink[first:last, 0] = 1
     if is_searched(c.kind[i], c.kind[j]) and not fill_difference_rates(
         work, c, m, i, j, moved, LONG_STRIDE, first, last
     ):
@@ -247,8 +239,8 @@ def use_normal_as_gap_gradient(n: FloatArray, rates: FloatArray) -> None:
     for k in range(3):
         off = max(off, abs(rates[6, 3 + k] - n[k]))
     if off <= ROUNDING:
-        for k in range(3):
-            rates[6, k], rates[6, 3 + k] = 0.0, n[k]
+        rates[6, :3] = 0.0
+        copy(n, rates[6, 3:])
 
 
 @kernel(inner=True)

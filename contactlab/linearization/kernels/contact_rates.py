@@ -11,7 +11,16 @@ from __future__ import annotations
 
 import math
 
-from contactlab.linearization.kernels.contact_frames import axis, dot, fill_columns, relative_motion
+from contactlab.contact.kernels.contact_rows import fill_cross
+from contactlab.linearization.kernels.contact_frames import (
+    add_motion_at,
+    axis,
+    axpy,
+    copy,
+    dot,
+    fill_columns,
+    relative_motion,
+)
 from contactlab.linearization.kernels.layout import (
     CONE,
     CONTACT,
@@ -31,13 +40,12 @@ from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspac
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, PackedWorld, StepControl, StepWork
 from contactlab.stepping.kernels.moments import STILL
-from lcp.compiler.views import view_1d, view_2d
+from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
 def add_change(
-    world: PackedWorld,
     t: Tree,
     f: Frames,
     K: FloatArray,
@@ -57,30 +65,20 @@ def add_change(
     V = f.V[link]
     # Change of the body's own motion, if q_j moves it.
     if moves:
-        o = f.p[t.root[link]]
-        dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
-        for k in range(6):
-            six[k] = K[j, k]
+        copy(K[j, :6], six)
         add_cross_motion(V, f.S[j], -1.0, six)
-        out[0] += sign * (six[3] + (six[1] * dz - six[2] * dy))
-        out[1] += sign * (six[4] + (six[2] * dx - six[0] * dz))
-        out[2] += sign * (six[5] + (six[0] * dy - six[1] * dx))
-        for k in range(3):
-            out[3 + k] += sign * six[k]
+        add_motion_at(six, f.p[t.root[link]], x, sign, out)
     # Change of the point: omega x dp.
-    out[0] += sign * (V[1] * dp[2] - V[2] * dp[1])
-    out[1] += sign * (V[2] * dp[0] - V[0] * dp[2])
-    out[2] += sign * (V[0] * dp[1] - V[1] * dp[0])
+    fill_cross(V[:3], dp, six[:3])
+    axpy(out[:3], sign, six[:3])
 
 
 @kernel(inline=True)
 def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, d1: FloatArray, d2: FloatArray) -> None:
     """Fill d1, d2 (3,) with the changes of the tangents t1, t2 of `planar_tangents` for a change dn of the normal n."""
     # The vector along the first tangent before normalisation, and its change.
-    ux = plane[1] * n[2] - plane[2] * n[1]
-    uy = plane[2] * n[0] - plane[0] * n[2]
-    uz = plane[0] * n[1] - plane[1] * n[0]
-    size = math.sqrt(ux * ux + uy * uy + uz * uz)
+    fill_cross(plane, n, d1)
+    size = math.sqrt(dot(d1, d1))
     if size < 0.5:
         axis = 0
         if abs(n[1]) < abs(n[axis]):
@@ -91,16 +89,12 @@ def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, 
         for k in range(3):
             d1[k] = -(dn[axis] * n[k] + n[axis] * dn[k])
     else:
-        d1[0] = plane[1] * dn[2] - plane[2] * dn[1]
-        d1[1] = plane[2] * dn[0] - plane[0] * dn[2]
-        d1[2] = plane[0] * dn[1] - plane[1] * dn[0]
+        fill_cross(plane, dn, d1)
     # Change of the unit vector, and of the second tangent n x t1.
-    along = t1[0] * d1[0] + t1[1] * d1[1] + t1[2] * d1[2]
+    along = dot(t1, d1)
     for k in range(3):
         d1[k] = (d1[k] - along * t1[k]) / size
-    for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        d2[k] = dn[i] * t1[j] - dn[j] * t1[i] + (n[i] * d1[j] - n[j] * d1[i])
+    turn_second(n, t1, d1, dn, d2)
 
 
 @kernel
@@ -132,12 +126,9 @@ def speed_rates(
         # Clear the output.
         count = fill_columns(world, f, m, a, b, x)
         if before:
-            for j in range(nv):
-                m.before[c, j] = 0.0
+            m.before[c] = 0.0
         else:
-            for k in range(out.shape[1]):
-                for j in range(out.shape[2]):
-                    out[c, k, j] = 0.0
+            out[c] = 0.0
         # Relative motion, and velocities of a kinematic body's surface.
         driven = kinematic_index(world, a) if with_kinematic else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
@@ -147,25 +138,20 @@ def speed_rates(
         for place in range(count):
             j = m.dofs[place]
             point_change(m, c, j, n, dp, dn)
-            for k in range(6):
-                du[k] = 0.0
             # Change of the relative motion.
-            of_b, of_a = column_is_nonzero(m.columns[0, j]), column_is_nonzero(m.columns[1, j])
-            add_change(world, t, f, K, b, j, of_b, x, dp, 1.0, six, du)
-            add_change(world, t, f, K, a, j, of_a, x, dp, -1.0, six, du)
+            relative_change(t, f, K, m, a, b, j, x, dp, six, du)
             if driven >= 0:
                 for k in range(3):
                     shift[k] = x[k] + dp[k]
                 kinematic_point_velocity(work, driven, shift, six)
-                for k in range(3):
-                    du[k] -= six[k] - surface_velocity[k]
+                axpy(du[:3], -1.0, six[:3])
+                axpy(du[:3], 1.0, surface_velocity)
             # Change of the normal rate.
             normal_rate = dot(dn, u) + dot(n, du)
             if driven >= 0:
                 # The normal row uses the body's velocity, not its belt's.
                 belt_velocity(work, driven, shift, more)
-                for k in range(3):
-                    more[k] -= belt[k]
+                axpy(more, -1.0, belt)
                 normal_rate += dot(dn, belt) + dot(n, more)
             if before:
                 m.before[c, j] = normal_rate
@@ -177,32 +163,43 @@ def speed_rates(
             out[c, 2, j] = dot(d2, u) + dot(t2, du)
             if out.shape[1] > SPIN:
                 out[c, SPIN, j] = dot(dn, u[3:6]) + dot(n, du[3:6])
-                turn_second(own, m.rolling_axis_rates[c, j], dn, d2)
+                turn_second(n, axis(own, ROLL), m.rolling_axis_rates[c, j], dn, d2)
                 out[c, ROLL, j] = dot(m.rolling_axis_rates[c, j], u[3:6]) + dot(axis(own, ROLL), du[3:6])
                 out[c, ROLL + 1, j] = dot(d2, u[3:6]) + dot(axis(own, ROLL + 1), du[3:6])
-                for k in range(3):
-                    dn[k] = 0.0
-                turn_second(own, m.rolling_axis_rates[c, nv + j], dn, d2)
+                dn[:] = 0.0
+                turn_second(n, axis(own, ROLL), m.rolling_axis_rates[c, nv + j], dn, d2)
                 out[c, ROLL, nv + j] = dot(m.rolling_axis_rates[c, nv + j], u[3:6])
                 out[c, ROLL + 1, nv + j] = dot(d2, u[3:6])
 
 
 @kernel(inline=True)
-def turn_second(own: FloatArray, d1: FloatArray, dn: FloatArray, d2: FloatArray) -> None:
-    """Fill d2 (3,) with the change of the second axis of rolling as the first changes by d1 and the normal by dn."""
-    n, first = axis(own, 0), axis(own, ROLL)
+def turn_second(n: FloatArray, first: FloatArray, d1: FloatArray, dn: FloatArray, d2: FloatArray) -> None:
+    """Fill d2 (3,) with the change of the axis n x first as the first changes by d1 and the normal n by dn."""
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
         d2[k] = dn[i] * first[j] - dn[j] * first[i] + (n[i] * d1[j] - n[j] * d1[i])
 
 
-@kernel(inline=True)
-def column_is_nonzero(column: FloatArray) -> bool:
-    """Return True if a column is not zero, so that its degree of freedom moves the body."""
-    total = 0.0
-    for k in range(6):
-        total += abs(column[k])
-    return total > 0.0
+@kernel(inner=True)
+def relative_change(
+    t: Tree,
+    f: Frames,
+    K: FloatArray,
+    m: DerivativeWork,
+    a: int,
+    b: int,
+    j: int,
+    x: FloatArray,
+    dp: FloatArray,
+    six: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Fill out (6,) with the change by q_j of the motion of b relative to a at x, which moves by dp."""
+    out[:] = 0.0
+    of_b, of_a = m.columns[0, j], m.columns[1, j]
+    # A column that is not zero moves its body.
+    add_change(t, f, K, b, j, dot(of_b, of_b) > 0.0, x, dp, 1.0, six, out)
+    add_change(t, f, K, a, j, dot(of_a, of_a) > 0.0, x, dp, -1.0, six, out)
 
 
 @kernel(inner=True)
@@ -215,9 +212,7 @@ def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArra
         for i in range(6):
             dp[k] += rates[k, i] * (of_b[i] - of_a[i])
     # The normal moves in the same way.
-    dn[0] = of_a[1] * n[2] - of_a[2] * n[1]
-    dn[1] = of_a[2] * n[0] - of_a[0] * n[2]
-    dn[2] = of_a[0] * n[1] - of_a[1] * n[0]
+    fill_cross(of_a[:3], n, dn)
     for k in range(3):
         for i in range(6):
             dn[k] += rates[3 + k, i] * (of_b[i] - of_a[i])
@@ -234,8 +229,8 @@ def contact_rates(
     kinematics at the start of the step, m.V the same with any velocity.
     """
     _, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
-    w = view_1d(work.scratch, 30, 15)
-    dp, dn, d1, d2, moment = w[0:3], w[3:6], w[6:9], w[9:12], w[12:15]
+    w = work.scratch
+    dp, dn, d1, d2, force, moment = w[24:27], w[27:30], w[30:33], w[33:36], w[36:39], w[39:45]
     for number in range(control.n_contacts):
         ints, own = work.contact_int[number], m.contact[number]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
@@ -243,20 +238,17 @@ def contact_rates(
         if m.on_kink[number, 0] != 0 and own[FORCE] > 0.0:
             kinks = append_kink(m, kinks, FEATURE, number, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         count = fill_columns(world, f, m, a, b, x)
-        for j in range(nv):
-            m.gaps[number, j] = 0.0
-            for k in range(3):
-                m.force_rates[number, k, j] = 0.0
+        m.gaps[number] = 0.0
+        m.force_rates[number] = 0.0
         # Derivative of the gap.
+        by_gap = m.rates[number, 6]
         for place in range(count):
             j = m.dofs[place]
-            for k in range(6):
-                m.gaps[number, j] += m.rates[number, 6, k] * (m.columns[0, j, k] - m.columns[1, j, k])
+            m.gaps[number, j] = dot(by_gap, m.columns[0, j]) - dot(by_gap, m.columns[1, j])
         # The force in world axes; without a force the rest is zero.
-        fx = own[FORCE] * n[0] + own[FORCE + 1] * t1[0] + own[FORCE + 2] * t2[0]
-        fy = own[FORCE] * n[1] + own[FORCE + 1] * t1[1] + own[FORCE + 2] * t2[1]
-        fz = own[FORCE] * n[2] + own[FORCE + 1] * t1[2] + own[FORCE + 2] * t2[2]
-        if fx == 0.0 and fy == 0.0 and fz == 0.0:
+        for k in range(3):
+            force[k] = own[FORCE] * n[k] + own[FORCE + 1] * t1[k] + own[FORCE + 2] * t2[k]
+        if dot(force, force) == 0.0:
             continue
         for place in range(count):
             j = m.dofs[place]
@@ -265,36 +257,30 @@ def contact_rates(
             turn_axes(n, t1, world.plane, dn, d1, d2)
             for k in range(3):
                 m.force_rates[number, k, j] = own[FORCE] * dn[k] + own[FORCE + 1] * d1[k] + own[FORCE + 2] * d2[k]
-            moment[0] = dp[1] * fz - dp[2] * fy
-            moment[1] = dp[2] * fx - dp[0] * fz
-            moment[2] = dp[0] * fy - dp[1] * fx
+            fill_cross(dp, force, moment)
             if m.mode.shape[1] > 1:
                 add_moment(own, m.rolling_axis_rates[number, j], dn, d2, moment)
-            sx, sy, sz = m.force_rates[number, 0, j], m.force_rates[number, 1, j], m.force_rates[number, 2, j]
+            for k in range(3):
+                moment[3 + k] = m.force_rates[number, k, j]
             # Generalised force of these changes.
             for other in range(count):
                 i = m.dofs[other]
-                of_b, of_a = m.columns[0, i], m.columns[1, i]
-                value = (of_b[0] - of_a[0]) * moment[0] + (of_b[1] - of_a[1]) * moment[1]
-                value += (of_b[2] - of_a[2]) * moment[2] + (of_b[3] - of_a[3]) * sx
-                value += (of_b[4] - of_a[4]) * sy + (of_b[5] - of_a[5]) * sz
-                m.X[i, j] += h * value
+                m.X[i, j] += h * (dot(m.columns[0, i], moment) - dot(m.columns[1, i], moment))
             # Axes of rolling also turn with v.
             if m.mode.shape[1] > 1:
-                for k in range(3):
-                    dn[k], moment[k] = 0.0, 0.0
+                dn[:] = 0.0
+                moment[:] = 0.0
                 add_moment(own, m.rolling_axis_rates[number, nv + j], dn, d2, moment)
                 for other in range(count):
                     i = m.dofs[other]
-                    turning = dot(m.columns[0, i, 0:3], moment) - dot(m.columns[1, i, 0:3], moment)
-                    m.X[i, nv + j] += h * turning
+                    m.X[i, nv + j] += h * (dot(m.columns[0, i], moment) - dot(m.columns[1, i], moment))
     return kinks
 
 
 @kernel(inline=True)
 def add_moment(own: FloatArray, d1: FloatArray, dn: FloatArray, d2: FloatArray, out: FloatArray) -> None:
     """Add to out (3,) the change of moments along turning axes, the first of rolling by d1, the normal by dn."""
-    turn_second(own, d1, dn, d2)
+    turn_second(axis(own, 0), axis(own, ROLL), d1, dn, d2)
     for k in range(3):
         out[k] += own[FORCE + SPIN] * dn[k] + own[FORCE + ROLL] * d1[k] + own[FORCE + ROLL + 1] * d2[k]
 
@@ -350,9 +336,7 @@ def rolling_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, control
         ints, own, rolled = work.contact_int[c], m.contact[c], m.rolling_axis_rates[c]
         a, b, x, n = ints[BODY_A], ints[BODY_B], work.contact_float[c, POINT : POINT + 3], axis(own, 0)
         count = fill_columns(world, f, m, a, b, x)
-        for j in range(2 * nv):
-            for k in range(3):
-                rolled[j, k] = 0.0
+        rolled[:] = 0.0
         # Speed of the rolling before the step.
         relative_motion(world, work, f, t, a, b, x, kinematic_index(world, a), u)
         w, dw = u[3:6], du[3:6]
@@ -368,12 +352,9 @@ def rolling_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, control
                 turn_axes(n, axis(own, ROLL), world.plane, dn, rolled[j], d2)
                 continue
             # By q_j, then by v_j.
-            for k in range(6):
-                du[k] = 0.0
-            of_b, of_a = m.columns[0, j], m.columns[1, j]
-            add_change(world, t, f, K, b, j, column_is_nonzero(of_b), x, dp, 1.0, six, du)
-            add_change(world, t, f, K, a, j, column_is_nonzero(of_a), x, dp, -1.0, six, du)
+            relative_change(t, f, K, m, a, b, j, x, dp, six, du)
             turn_rolling(own, w, own[ROLLING], dw, dn, rolled[j])
-            for k in range(3):
-                dn[k], dw[k] = 0.0, of_b[k] - of_a[k]
+            dn[:] = 0.0
+            copy(m.columns[0, j, :3], dw)
+            axpy(dw, -1.0, m.columns[1, j, :3])
             turn_rolling(own, w, own[ROLLING], dw, dn, rolled[nv + j])

@@ -8,27 +8,27 @@ Its derivatives by q and v are -h d(inverse dynamics) at a = (v+ - v) / h, which
 midpoint rule for gyroscopic impulses follow from the implicit function theorem. Limited velocity products of fast
 chains are differentiated by differences.
 
-The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences: one
-coordinate of each tree at a time, for all such trees together. The number of substeps is the step's, so that the method
-makes the same decisions on both sides.
+The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences, in
+`linearization.memory`. The number of substeps is the step's, so that the method makes the same decisions on both sides.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-from contactlab.linearization.kernels.contact_frames import at_start
+from contactlab.contact.kernels.contact_rows import fill_cross
+from contactlab.linearization.kernels.contact_frames import at_start, copy, dot
 from contactlab.linearization.kernels.layout import DerivativeWork
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
+from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
 from contactlab.multibody.kernels.velocity_products import (
-    MAX_PARTS,
     is_free_rotor,
     limiter_weight,
-    midpoint_step,
+    midpoint_spin,
     rotation_load,
 )
 from contactlab.stepping.kernels.free_motion import free_motion, move_tree, turns_fast
@@ -49,91 +49,41 @@ from lcp.kernels import kernel
 
 #: Stride [rad, m, rad/s, m/s] of the differences of fast chains.
 STRIDE: Final = 1e-5
-
-
-@kernel(inner=True)
-def skew_times(a: FloatArray, M: FloatArray, out: FloatArray) -> None:
-    """Fill out (3, 3) with [a]x M."""
-    for k in range(3):
-        out[0, k] = a[1] * M[2, k] - a[2] * M[1, k]
-        out[1, k] = a[2] * M[0, k] - a[0] * M[2, k]
-        out[2, k] = a[0] * M[1, k] - a[1] * M[0, k]
+#: Stride of the differences of spin, relative to its speed.
+LONG_STRIDE: Final = 1e-3
 
 
 @kernel(inner=True)
 def spin_slope(I: FloatArray, w: FloatArray, out: FloatArray) -> None:
-    """Fill out (3, 3) with d(w x I w)/dw = [w]x I - [I w]x."""
-    skew_times(w, I, out)
-    lx = I[0, 0] * w[0] + I[0, 1] * w[1] + I[0, 2] * w[2]
-    ly = I[1, 0] * w[0] + I[1, 1] * w[1] + I[1, 2] * w[2]
-    lz = I[2, 0] * w[0] + I[2, 1] * w[1] + I[2, 2] * w[2]
-    out[0, 1] += lz
-    out[0, 2] -= ly
-    out[1, 0] -= lz
-    out[1, 2] += lx
-    out[2, 0] += ly
-    out[2, 1] -= lx
+    """Fill out (3, 3) with the transpose of d(w x I w)/dw = [w]x I - [I w]x, for a symmetric I."""
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        fill_cross(w, I[k], out[k])
+        out[k, j] += dot(I[i], w)
+        out[k, i] -= dot(I[j], w)
 
 
 @kernel(inner=True)
-def solve_3(A: FloatArray, B: FloatArray) -> None:
-    """Replace B (3, n) by A^-1 B, by cofactors."""
-    c00 = A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1]
-    c01 = A[1, 2] * A[2, 0] - A[1, 0] * A[2, 2]
-    c02 = A[1, 0] * A[2, 1] - A[1, 1] * A[2, 0]
-    inverse = 1.0 / (A[0, 0] * c00 + A[0, 1] * c01 + A[0, 2] * c02)
-    for k in range(B.shape[1]):
-        x, y, z = B[0, k] * inverse, B[1, k] * inverse, B[2, k] * inverse
-        B[0, k] = c00 * x + (A[0, 2] * A[2, 1] - A[0, 1] * A[2, 2]) * y + (A[0, 1] * A[1, 2] - A[0, 2] * A[1, 1]) * z
-        B[1, k] = c01 * x + (A[0, 0] * A[2, 2] - A[0, 2] * A[2, 0]) * y + (A[0, 2] * A[1, 0] - A[0, 0] * A[1, 2]) * z
-        B[2, k] = c02 * x + (A[0, 1] * A[2, 0] - A[0, 0] * A[2, 1]) * y + (A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]) * z
-
-
-@kernel(inner=True)
-def spin_rates(
-    six: FloatArray, torque: FloatArray, w: FloatArray, h: float, I: FloatArray, B: FloatArray, work: FloatArray
-) -> None:
+def spin_rates(six: FloatArray, torque: FloatArray, w: FloatArray, h: float, B: FloatArray) -> None:
     """Fill B (3, 6) with the derivative of w+ - w of `midpoint_spin` by w (3 columns), then by torque (3 columns).
 
-    ``six`` has the entries of the inertia I (3, 3); ``work`` (39,) is scratch.
+    They are differences of fourth order. ``six`` has the entries of the inertia. Entries of ``w`` and ``torque`` are
+    displaced, and restored.
     """
-    wm, C, J = view_1d(work, 0, 3), view_2d(work, 3, 3, 3), view_2d(work, 12, 3, 3)
-    E = view_2d(work, 21, 3, 6)
-    # In as many substeps as the step needs, doubled until Newton's method converges.
-    parts = 1
-    while True:
-        part = h / parts
-        dx, dy, dz = 0.0, 0.0, 0.0
-        for i in range(3):
-            for k in range(6):
-                B[i, k] = 0.0
-        solved = True
-        for _ in range(parts):
-            ex, ey, ez, solved = midpoint_step(
-                six, torque[0], torque[1], torque[2], w[0] + dx, w[1] + dy, w[2] + dz, part
-            )
-            if not solved:
-                break
-            # Matrix of the midpoint rule at the middle of the part.
-            wm[0], wm[1], wm[2] = w[0] + dx + 0.5 * ex, w[1] + dy + 0.5 * ey, w[2] + dz + 0.5 * ez
-            spin_slope(I, wm, C)
+    # Strides: a small part of the speed, and the torque that changes it by as much.
+    speed = LONG_STRIDE * (1.0 + math.sqrt(dot(w, w)))
+    load = LONG_STRIDE * (six[0] + six[1] + six[2]) / h
+    B[:] = 0.0
+    for k in range(6):
+        given, way = (w, speed) if k < 3 else (torque, load)
+        own = given[k % 3]
+        for side in range(4):
+            sign = 1.0 if side % 2 == 0 else -1.0
+            given[k % 3] = own + sign * way * (1.0 if side < 2 else 2.0)
+            change = midpoint_spin(six, torque[0], torque[1], torque[2], w[0], w[1], w[2], h)
             for i in range(3):
-                for k in range(3):
-                    J[i, k] = I[i, k] + 0.5 * part * C[i, k]
-            # I d + h wm x I wm = h torque, wm = w + d / 2: right-hand sides for w of the part, and for the torque.
-            for i in range(3):
-                for k in range(6):
-                    E[i, k] = part if k == 3 + i else 0.0
-                    for l in range(3):
-                        E[i, k] -= part * C[i, l] * (B[l, k] + (1.0 if k == l else 0.0))
-            solve_3(J, E)
-            for i in range(3):
-                for k in range(6):
-                    B[i, k] += E[i, k]
-            dx, dy, dz = dx + ex, dy + ey, dz + ez
-        if solved or parts >= MAX_PARTS:
-            return
-        parts *= 2
+                B[i, k] += sign * (8.0 if side < 2 else -1.0) * change[i] / (12.0 * way)
+        given[k % 3] = own
 
 
 @kernel(inner=True)
@@ -150,6 +100,7 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     scratch = view_1d(m.V, 0, 160)
     six, I, B = view_1d(scratch, 0, 6), view_2d(scratch, 6, 3, 3), view_2d(scratch, 15, 3, 6)
     C, torque, by_turn = view_2d(scratch, 33, 3, 3), view_1d(scratch, 45, 3), view_2d(scratch, 48, 3, 3)
+    slope = view_2d(scratch, 60, 3, 3)
     # Inertia, and torque about the centre of mass in body axes.
     first, b, (torque[0], torque[1], torque[2]) = rotation_load(t, f.R, f.S, i, work.tau, six)
     w = m.v[first : first + 3]
@@ -157,17 +108,17 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     I[0, 1], I[0, 2], I[1, 2] = six[3], six[4], six[5]
     I[1, 0], I[2, 0], I[2, 1] = six[3], six[4], six[5]
     # The torque changes with the body's rotation e by com x (b x e) = b (com . e) - e (com . b).
-    dot = x * b[0] + y * b[1] + z * b[2]
+    product = x * b[0] + y * b[1] + z * b[2]
     for k in range(3):
         for l in range(3):
-            by_turn[k, l] = b[k] * com[l] - (dot if k == l else 0.0)
+            by_turn[k, l] = b[k] * com[l] - (product if k == l else 0.0)
     # Derivative of the impulse by angular velocity, and by torque in C.
-    spin_slope(I, w, C)
+    spin_slope(I, w, slope)
     if spins:
-        spin_rates(six, torque, w, h, I, B, view_1d(scratch, 60, 60))
+        spin_rates(six, torque, w, h, B)
     for k in range(3):
         for l in range(3):
-            gain = h * C[k, l]
+            gain = h * slope[l, k]
             impulse = 0.0
             if spins:
                 impulse = -h if k == l else 0.0
@@ -219,11 +170,9 @@ def limited_rates(
             for side in range(2):
                 # Displace q or v.
                 way = STRIDE if side == 0 else -STRIDE
-                for k in range(nv):
-                    m.way[k] = 0.0
-                    work.v[k] = m.v[k]
-                for k in range(work.q.shape[0]):
-                    work.q[k] = m.q[k]
+                m.way[:] = 0.0
+                copy(m.v, work.v)
+                copy(m.q, work.q)
                 if column < b - a:
                     m.way[j] = way
                     integrate_configuration(world.ints, world.floats, m.q, m.way, 1.0, work.q)
@@ -252,10 +201,9 @@ def free_rates(
     none = view_2d(m.W, 0, 0, CUSTOM_ROW)
     rates = view_2d(m.W, 0, 0, CUSTOM_RATES)
     # Derivatives of inverse dynamics at a = (v+ - v) / h.
+    m.X[:] = 0.0
     for j in range(nv):
         m.way[j] = (m.v_plus[j] - m.v[j]) / h
-        for k in range(m.X.shape[1]):
-            m.X[j, k] = 0.0
     code = dynamics_derivatives(
         world.ints, world.floats, m.q, m.v, m.way[:nv], m.wrenches, none, rates, m.W, NOTHING, 0, m.dynamics
     )
@@ -290,13 +238,6 @@ def free_rates(
     return GOOD
 
 
-#: Kind of the variable of a column.
-BY_Q: Final = 0
-BY_V: Final = 1
-BY_TAU: Final = 2
-KINDS: Final = 3
-
-
 @kernel
 def move_again(
     world: PackedWorld, work: StepWork, joints: JointRows | None, p: Parameters, h: float, parts: IntArray
@@ -308,152 +249,7 @@ def move_again(
     none = view_2d(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, work.q, work.v, none, NOTHING, VELOCITIES, work.W)
     free_motion(world, work, joints, h, p)
-    for j in range(work.q.shape[0]):
-        work.q_plus[j] = work.q[j]
+    copy(work.q, work.q_plus)
     for k in range(parts.shape[0]):
         if parts[k] > 0:
             move_tree(world, work, k, h, parts[k])
-
-
-@kernel
-def add_end_state(
-    world: PackedWorld,
-    work: StepWork,
-    m: DerivativeWork,
-    parts: IntArray,
-    q_base: FloatArray,
-    column: int,
-    each: int,
-    weight: float,
-) -> None:
-    """Add ``weight`` times the end of the trees' motion to columns of A: q_plus less q_base above, v_plus below.
-
-    Only trees with ``parts`` > 0 count. With ``each`` < 0 all have the column ``column``. Otherwise each tree has the
-    column of its velocity number ``each``, counted from ``column``; trees with fewer velocities are left out.
-    """
-    nv = work.v.shape[0]
-    way = m.way[:nv]
-    configuration_difference(world.ints, world.floats, q_base, work.q_plus, way)
-    # Displacement of q, and v, tree by tree.
-    for k in range(parts.shape[0]):
-        a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
-        if parts[k] == 0 or each >= b - a:
-            continue
-        at = column + (a + each if each >= 0 else 0)
-        for j in range(a, b):
-            m.A[j, at] += weight * way[j]
-            m.A[nv + j, at] += weight * work.v_plus[j]
-
-
-@kernel
-def perturb(
-    world: PackedWorld,
-    work: StepWork,
-    m: DerivativeWork,
-    parts: IntArray,
-    tau: FloatArray,
-    kind: int,
-    each: int,
-    way: float,
-) -> None:
-    """Set q, v and tau in work to the start of the step, displaced by ``way`` in one coordinate of several trees.
-
-    ``kind`` is BY_Q, BY_V or BY_TAU. The coordinate is number ``each`` of a tree with ``parts`` > 0, if it has one.
-    """
-    nv = work.v.shape[0]
-    shift = m.way[:nv]
-    for j in range(nv):
-        work.v[j], work.tau[j], shift[j] = m.v[j], tau[j], 0.0
-    # Displacement of q, v or tau.
-    for k in range(parts.shape[0]):
-        a = world.trees[k, TREE_DOF]
-        if parts[k] > 0 and each < world.trees[k + 1, TREE_DOF] - a:
-            if kind == BY_Q:
-                shift[a + each] = way
-            elif kind == BY_V:
-                work.v[a + each] += way
-            else:
-                work.tau[a + each] += way
-    # The configuration.
-    if kind == BY_Q:
-        integrate_configuration(world.ints, world.floats, m.q, shift, 1.0, work.q)
-    else:
-        for j in range(m.q.shape[0]):
-            work.q[j] = m.q[j]
-
-
-@kernel
-def free_tree_rates(
-    world: PackedWorld,
-    work: StepWork,
-    joints: JointRows | None,
-    p: Parameters,
-    h: float,
-    m: DerivativeWork,
-    parts: IntArray,
-    tau: FloatArray,
-    q_base: FloatArray,
-) -> None:
-    """Replace the rows of A of the trees that the step has moved in ``parts`` (nt,) > 0, except columns by parameters.
-
-    ``tau`` (nv,) and ``q_base`` (nq,) are filled with the force of the step and its end; work.tau is restored.
-    """
-    nv = work.v.shape[0]
-    # Clear their rows.
-    largest = 0
-    for k in range(parts.shape[0]):
-        if parts[k] > 0:
-            largest = max(largest, world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF])
-            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-                for column in range(m.A.shape[1]):
-                    m.A[j, column] = 0.0
-                    m.A[nv + j, column] = 0.0
-    # The motion without displacement.
-    for j in range(nv):
-        tau[j] = work.tau[j]
-    perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
-    move_again(world, work, joints, p, h, parts)
-    for j in range(q_base.shape[0]):
-        q_base[j] = work.q_plus[j]
-    # By q, v and tau, centred differences.
-    for kind in range(KINDS):
-        for each in range(largest):
-            for side in range(2):
-                way = STRIDE if side == 0 else -STRIDE
-                perturb(world, work, m, parts, tau, kind, each, way)
-                move_again(world, work, joints, p, h, parts)
-                add_end_state(world, work, m, parts, q_base, kind * nv, each, 0.5 / way)
-    perturb(world, work, m, parts, tau, BY_V, 0, 0.0)
-    # By targets of drives.
-    if joints is not None:
-        for drive in range(joints.target.shape[0]):
-            target = joints.target[drive]
-            for side in range(2):
-                way = STRIDE if side == 0 else -STRIDE
-                joints.target[drive] = target + way
-                move_again(world, work, joints, p, h, parts)
-                add_end_state(world, work, m, parts, q_base, 3 * nv + drive, -1, 0.5 / way)
-            joints.target[drive] = target
-
-
-@kernel
-def add_free_parameter(
-    world: PackedWorld,
-    work: StepWork,
-    joints: JointRows | None,
-    p: Parameters,
-    h: float,
-    m: DerivativeWork,
-    parts: IntArray,
-    q_base: FloatArray,
-    column: int,
-    weight: float,
-) -> None:
-    """Add ``weight`` times the motion of the trees in a world of the same layout to the column of a parameter."""
-    nv = work.v.shape[0]
-    for j in range(nv):
-        work.v[j] = m.v[j]
-    for j in range(m.q.shape[0]):
-        work.q[j] = m.q[j]
-    move_again(world, work, joints, p, h, parts)
-    add_end_state(world, work, m, parts, q_base, column, -1, weight)

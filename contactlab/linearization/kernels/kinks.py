@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC, POSITION_DRIVE, VELOCITY_DRIVE, rigid_contact_law
+from contactlab.linearization.kernels.contact_frames import axpy, copy, dot
 from contactlab.linearization.kernels.contact_rates import append_kink
 from contactlab.linearization.kernels.layout import (
     AT_BOUND_OF_ROW,
@@ -69,10 +70,11 @@ from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def clear(way: FloatArray) -> None:
-    """Set all entries of ``way`` to 0."""
-    for k in range(way.shape[0]):
-        way[k] = 0.0
+def add_row_rate(m: DerivativeWork, J: FloatArray, times: float) -> None:
+    """Add ``times`` the gradient of J v+ at constant J (nv,) to m.way."""
+    for j in range(J.shape[0]):
+        if J[j] != 0.0:
+            axpy(m.way, times * J[j], m.moved[j])
 
 
 @kernel(inner=True)
@@ -81,37 +83,17 @@ def add_rate(m: DerivativeWork, c: int, axis: int, times: float, eps: float) -> 
 
     Both include the effect of compliance, except for the compliance of its own force.
     """
-    nv = m.v.shape[0]
     frame = m.frame[c, axis]
-    late = 0.0
-    # At constant velocity after the step.
-    for j in range(m.changes.shape[2]):
-        m.way[j] += times * m.changes[c, axis, j]
-    # By the change of that velocity.
-    for j in range(nv):
-        late += frame[j] * m.compliance_velocity[j]
-        factor = times * frame[j]
-        if factor != 0.0:
-            moved = m.moved[j]
-            for k in range(m.way.shape[0]):
-                m.way[k] += factor * moved[k]
-    return times * (m.contact[c, RATE + axis] + eps * late)
+    # At constant velocity after the step, and by the change of that velocity.
+    axpy(m.way[: m.changes.shape[2]], times, m.changes[c, axis])
+    add_row_rate(m, frame, times)
+    return times * (m.contact[c, RATE + axis] + eps * dot(frame, m.compliance_velocity))
 
 
 @kernel(inner=True)
 def add_force(m: DerivativeWork, u: int, times: float) -> None:
     """Add ``times`` times the gradient of the unknown force of row u to ``m.way`` (columns,)."""
-    for k in range(m.way.shape[0]):
-        m.way[k] += times * m.solved[u, k]
-
-
-@kernel(inner=True)
-def rate_along_direction(m: DerivativeWork, u: int) -> float:
-    """Return the change of the unknown force of row ``u`` along ``m.direction``, from its derivatives ``m.solved``."""
-    total = 0.0
-    for k in range(m.direction.shape[0]):
-        total += m.solved[u, k] * m.direction[k]
-    return total
+    axpy(m.way, times, m.solved[u])
 
 
 @kernel(inner=True)
@@ -140,14 +122,9 @@ def record_kink(
     m.way is the gradient of ``value``, and ``per`` converts it to m/s. The distance to the kink is |value| over the
     gradient's length in (q, v).
     """
-    nv = m.v.shape[0]
     # Length of the gradient by (dq, dv), and change along the direction.
-    slope, along = 0.0, 0.0
-    for k in range(m.way.shape[0]):
-        if k < 2 * nv:
-            slope += m.way[k] * m.way[k]
-        along += m.way[k] * m.direction[k]
-    slope = math.sqrt(slope)
+    state = m.way[: 2 * m.v.shape[0]]
+    slope, along = math.sqrt(dot(state, state)), dot(m.direction, m.way)
     way = abs(value) / slope if slope > 0.0 else math.inf
     return append_kink(m, kinks, why, c, cone, row, abs(value) * per, way, slope, along, neighbour)
 
@@ -155,10 +132,7 @@ def record_kink(
 @kernel(inline=True)
 def response_of(m: DerivativeWork, u: int, h: float) -> float:
     """Return the rate of row ``u`` per unit of its own unknown force: the magnitude of h H[u] Y[u]."""
-    total = 0.0
-    for j in range(m.v.shape[0]):
-        total += h * m.H[u, j] * m.Y[u, j]
-    return abs(total)
+    return h * abs(dot(m.H[u], m.Y[u]))
 
 
 @kernel(inline=True)
@@ -175,9 +149,8 @@ def push_kinks(
     """Record kinks of a rigid contact whose depth is corrected at most at the speed ``cap``; return the number."""
     nv, push = m.v.shape[0], erp * gap / h
     # The correction speed reaches its bound.
-    clear(m.way)
-    for j in range(nv):
-        m.way[j] = erp / h * m.gaps[c, j]
+    m.way[:] = 0.0
+    axpy(m.way[:nv], erp / h, m.gaps[c])
     kinks = record_kink(m, kinks, PUSHED, c, 0, -1, push + cap, 1.0, -1)
     # Restitution becomes as fast as the correction.
     if e > 0.0 and before < 0.0:
@@ -201,12 +174,12 @@ def normal_kinks(
     fastest = fastest_of(world, work.contact_int[c], p, PUSH_RATE)
     rigid = not 0.0 < response < math.inf
     # Open: the rate reaches 0. Closed: the force does.
-    clear(m.way)
+    m.way[:] = 0.0
     if m.mode[c, 0] == OPEN:
         value = add_rate(m, c, 0, 1.0, own[EPS]) + own[KNOWN]
-        for j in range(nv):
-            m.way[j] += own[PER_GAP] * m.gaps[c, j] + own[PER_SPEED] * m.before[c, j]
-            m.way[nv + j] += own[PER_SPEED] * m.frame[c, 0, j]
+        axpy(m.way[:nv], own[PER_GAP], m.gaps[c])
+        axpy(m.way[:nv], own[PER_SPEED], m.before[c])
+        axpy(m.way[nv : 2 * nv], own[PER_SPEED], m.frame[c, 0])
         kinks = record_kink(m, kinks, TOUCHING_UNLOADED, c, 0, -1, value, 1.0, STICK)
     else:
         u = m.first[c, 0]
@@ -215,26 +188,21 @@ def normal_kinks(
         # The slope of the law changes at a gap of 0.
         bends = p.erp < 1.0 if rigid else dissipation > 0.0
         if bends and not (rigid and own[PER_GAP] == 0.0 and gap > -CLOSED_GAP):
-            clear(m.way)
-            for j in range(nv):
-                m.way[j] = m.gaps[c, j]
+            m.way[:] = 0.0
+            copy(m.gaps[c], m.way[:nv])
             kinks = record_kink(m, kinks, GAP_AT_ZERO, c, 0, -1, gap, 1.0 / h, -1)
         # The correction of the depth.
         if rigid and gap < 0.0 and p.erp > 0.0 and fastest < math.inf:
             kinks = push_kinks(m, c, e, gap, before, p.erp, h, fastest, kinks)
         # An impact without restitution, differentiated by it.
-        if rigid and gap > 0.0 and e == 0.0 and before < -p.restitution_threshold and fastest < math.inf:
-            by_restitution = 0.0
-            for k in range(m.by_law.shape[2]):
-                by_restitution += abs(m.by_law[c, 0, k])
-            if by_restitution > 0.0:
-                kinks = append_kink(m, kinks, STAYS, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
+        stays = rigid and gap > 0.0 and e == 0.0 and before < -p.restitution_threshold and fastest < math.inf
+        if stays and dot(m.by_law[c, 0], m.by_law[c, 0]) > 0.0:
+            kinks = append_kink(m, kinks, STAYS, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
     if rigid and gap < h * p.restitution_threshold + abs(h * before):
         # The rate k jumps at the speed above which a contact is an impact.
-        clear(m.way)
-        for j in range(nv):
-            m.way[j] = m.before[c, j]
-            m.way[nv + j] = m.frame[c, 0, j]
+        m.way[:] = 0.0
+        copy(m.before[c], m.way[:nv])
+        copy(m.frame[c, 0], m.way[nv : 2 * nv])
         if jump_of(gap, before, h, e, p.erp, fastest) > 0.0:
             kinks = record_kink(m, kinks, IMPACT, c, 0, -1, before + p.restitution_threshold, 1.0, -1)
     return kinks
@@ -250,12 +218,12 @@ def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -
     exact = is_circular(m, cone)
     if mu == 0.0:
         return kinks
-    clear(m.way)
+    m.way[:] = 0.0
     # Sticking: the force reaches the cone.
     if mode == STICK:
         if not fN > 0.0:
             # The contact is loaded only along the direction, like its friction.
-            x, y = rate_along_direction(m, at), rate_along_direction(m, at + 1) if r > 1 else 0.0
+            x, y = dot(m.direction, m.solved[at]), dot(m.direction, m.solved[at + 1]) if r > 1 else 0.0
         ax, ay, size = 0.0, 0.0, math.sqrt(x * x + y * y)
         if exact:
             if size > 0.0:
@@ -274,10 +242,10 @@ def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -
         return record_kink(m, kinks, AT_CONE, c, cone, -1, value, response_of(m, u if cone == 0 else at, h), SLIDE_EDGE)
     # Rolling before the step stops, and its axes jump.
     if cone == 2:
-        for j in range(m.v.shape[0]):
-            m.way[m.v.shape[0] + j] = m.frame[c, ROLL, j]
+        nv = m.v.shape[0]
+        copy(m.frame[c, ROLL], m.way[nv : 2 * nv])
         kinks = record_kink(m, kinks, ROLLS_OFF, c, cone, -1, own[ROLLING], 1.0, -1)
-        clear(m.way)
+        m.way[:] = 0.0
     # Sliding on the exact cone: the slip reaches 0.
     if exact:
         value = add_slip(m, c, cone, -own[SLIDE] / mu, -own[SLIDE + 1] / mu)
@@ -289,7 +257,7 @@ def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -
             other = (j + 1) % (2 * r) if side == 0 else (j + 2 * r - 1) % (2 * r)
             ex, ey = turns[other, 0] - turns[j, 0], turns[other, 1] - turns[j, 1]
             size = math.sqrt(ex * ex + ey * ey)
-            clear(m.way)
+            m.way[:] = 0.0
             value = add_slip(m, c, cone, ex / size, ey / size)
             neighbour = STICK if r == 1 else SLIDE_FACE + 2 * (j if side == 0 else other)
             kinks = record_kink(m, kinks, NEXT_EDGE if r > 1 else NEARLY_STICKING, c, cone, -1, value, 1.0, neighbour)
@@ -302,7 +270,7 @@ def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -
     for side in range(2):
         # Distance along the side to either corner.
         sign = 1.0 if side == 0 else -1.0
-        clear(m.way)
+        m.way[:] = 0.0
         add_force(m, u, mu * reach)
         add_force(m, at, -sign)
         corner = (j + 1) % (2 * r) if side == 0 else j
@@ -310,15 +278,6 @@ def friction_kinks(m: DerivativeWork, c: int, cone: int, h: float, kinks: int) -
         per = response_of(m, u if cone == 0 else at, h)
         kinks = record_kink(m, kinks, NEXT_EDGE, c, cone, -1, value, per, SLIDE_EDGE + 2 * corner)
     return kinks
-
-
-@kernel(inner=True)
-def add_row_rate(m: DerivativeWork, J: FloatArray) -> None:
-    """Add the gradient of J v+ at constant J (nv,) to m.way."""
-    for j in range(J.shape[0]):
-        if J[j] != 0.0:
-            for k in range(m.way.shape[0]):
-                m.way[k] += J[j] * m.moved[j, k]
 
 
 @kernel(inner=True)
@@ -345,7 +304,7 @@ def joint_row_kinks(
         return kinks
     per = response_of(m, u, h) if u >= 0 else 1.0
     # Limits: force or rate reaches 0, the gap passes 0, an impact begins.
-    clear(m.way)
+    m.way[:] = 0.0
     k, gamma, _, _ = joint_law(work, joints, entry.row, p)
     if kind == LIMIT:
         if entry.projection_multiplier > 0.0:
@@ -357,12 +316,11 @@ def joint_row_kinks(
             add_force(m, u, 1.0)
             kinks = record_kink(m, kinks, NEARLY_OPEN, -1, 0, record, entry.force, per, 0)
             if m.row_slope[record, 0] != 0.0 and (erp < 1.0 if rigid else row.dissipation > 0.0):
-                clear(m.way)
+                m.way[:] = 0.0
                 m.way[row.dof] = row.sign
                 kinks = record_kink(m, kinks, GAP_AT_ZERO, -1, 0, record, entry.error, 1.0 / h, -1)
         else:
-            for i in range(m.way.shape[0]):
-                m.way[i] = row.sign * m.moved[row.dof, i]
+            axpy(m.way, row.sign, m.moved[row.dof])
             m.way[row.dof] += row.sign * m.row_slope[record, 0]
             m.way[nv + row.dof] += row.sign * m.row_slope[record, 1]
             kinks = record_kink(m, kinks, TOUCHING_UNLOADED, -1, 0, record, entry.rate + k, 1.0, 1)
@@ -370,7 +328,7 @@ def joint_row_kinks(
         restitution_threshold = p.angle_restitution_threshold if row.angular != 0 else p.restitution_threshold
         jump = jump_of(entry.error, before, h, row.factor, erp, fastest_of_stops(p, STOP_PUSH_RATE))
         if rigid and jump > 0.0 and entry.error < h * restitution_threshold + abs(h * before):
-            clear(m.way)
+            m.way[:] = 0.0
             m.way[nv + row.dof] = row.sign
             kinks = record_kink(m, kinks, IMPACT, -1, 0, record, before + restitution_threshold, 1.0, -1)
         return kinks
@@ -384,14 +342,12 @@ def joint_row_kinks(
     # At its upper bound a row has s + k + gamma f <= 0.
     J = m.points[0, 0, 0]
     joint_row(J, joints, entry.row)
-    add_row_rate(m, J)
-    if kind in (POSITION_DRIVE, VELOCITY_DRIVE):
-        stiffness = joints.drives[d].stiffness if kind == POSITION_DRIVE else 1.0
-        for j in range(nv):
-            m.way[j] += gamma * stiffness * J[j] if kind == POSITION_DRIVE else 0.0
-        m.way[3 * nv + d] -= gamma * stiffness if kind == POSITION_DRIVE else 1.0
-    for i in range(m.way.shape[0]):
-        m.way[i] *= -sign
+    add_row_rate(m, J, -sign)
+    if kind == POSITION_DRIVE:
+        axpy(m.way[:nv], -sign * gamma * joints.drives[d].stiffness, J)
+        m.way[3 * nv + d] += sign * gamma * joints.drives[d].stiffness
+    elif kind == VELOCITY_DRIVE:
+        m.way[3 * nv + d] += sign
     return record_kink(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, -sign * (entry.rate + k + gamma * entry.force), 1.0, 1)
 
 

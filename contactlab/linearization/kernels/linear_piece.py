@@ -26,6 +26,7 @@ from contactlab.formulation.kernels.laws import (
     VELOCITY_DRIVE_RIGID,
     unilateral_law,
 )
+from contactlab.linearization.kernels.contact_frames import axpy, copy, dot
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     BOUND,
@@ -104,17 +105,11 @@ def fill_normal_laws(
     world: PackedWorld, work: StepWork, m: DerivativeWork, control: StepControl, p: Parameters, h: float
 ) -> None:
     """Fill k and gamma of the contacts' normal rows, and the derivatives of k by gap and by normal velocity."""
-    nv = m.v.shape[0]
     for c in range(control.n_contacts):
         own, floats, ints = m.contact[c], work.contact_float[c], work.contact_int[c]
         # Rate without constraint forces.
-        free = 0.0
-        after = 0.0
-        for j in range(nv):
-            free += m.frame[c, 0, j] * work.v_free[j]
-            after += m.frame[c, 0, j] * m.v_plus[j]
         # The motion of a kinematic body is in the rate, but not in the row.
-        free += own[RATE] - after
+        free = dot(m.frame[c, 0], work.v_free) + own[RATE] - dot(m.frame[c, 0], m.v_plus)
         # The law, and the slope of a coefficient of restitution that depends on speed.
         stiffness, dissipation = compliance_of(world, ints)
         gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
@@ -281,15 +276,15 @@ def contact_unknowns(m: DerivativeWork, c: int, u: int) -> int:
     nv = m.v.shape[0]
     # Normal force, with sliding friction in its row of G.
     own, frame, changes = m.contact[c], m.frame[c], m.changes[c]
+    copy(frame[0], m.H[u])
+    copy(frame[0], m.G[u])
+    m.right[u] = 0.0
     for j in range(nv):
-        m.H[u, j] = frame[0, j]
-        m.G[u, j] = frame[0, j]
         m.right[u, j] = -(changes[0, j] + own[PER_GAP] * m.gaps[c, j] + own[PER_SPEED] * m.before[c, j])
         m.right[u, nv + j] = -own[PER_SPEED] * frame[0, j]
     for i in range(2 * cones):
         if own[SLIDE + i] != 0.0:
-            for j in range(nv):
-                m.G[u, j] += own[SLIDE + i] * frame[1 + i, j]
+            axpy(m.G[u], own[SLIDE + i], frame[1 + i])
     m.D[u] = own[GAMMA]
     m.f[u] = own[FORCE]
     u += 1
@@ -320,23 +315,15 @@ def contact_unknowns(m: DerivativeWork, c: int, u: int) -> int:
 @kernel(inner=True)
 def tangential_unknown(m: DerivativeWork, c: int, at: int, x: float, y: float, give: float, u: int) -> None:
     """Fill row u of a force of contact c along (x, y) of its axes ``at`` and the next."""
-    nv = m.v.shape[0]
     frame, changes = m.frame[c], m.changes[c]
-    for j in range(nv):
+    for j in range(m.v.shape[0]):
         m.H[u, j] = x * frame[at, j] + y * frame[at + 1, j]
-        m.G[u, j] = m.H[u, j]
-        m.right[u, nv + j] = 0.0
+    copy(m.H[u], m.G[u])
+    m.right[u] = 0.0
     for j in range(changes.shape[1]):
         m.right[u, j] = -(x * changes[at, j] + y * changes[at + 1, j])
     m.D[u] = give
     m.f[u] = m.contact[c, FORCE + at] * x + m.contact[c, FORCE + at + 1] * y
-
-
-@kernel(inner=True)
-def clear_right(m: DerivativeWork, u: int) -> None:
-    """Set the columns of row u that follow the columns by v to zero."""
-    for k in range(2 * m.v.shape[0], m.right.shape[1]):
-        m.right[u, k] = 0.0
 
 
 @kernel(inner=True)
@@ -388,32 +375,25 @@ def joint_unknown(
     if m.row_mode[record] == 0 or not joint_row(m.H[u], joints, entry.row):
         return u
     # Right-hand side: the derivative of its law.
-    for j in range(2 * nv):
-        m.right[u, j] = 0.0
-    clear_right(m, u)
+    m.right[u] = 0.0
     erp = row.erp if row.erp >= 0.0 else p.erp
     _, gamma, _, _ = joint_law(work, joints, entry.row, p)
     if kind == LIMIT:
         m.right[u, row.dof] = -m.row_slope[record, 0] * row.sign
         m.right[u, nv + row.dof] = -m.row_slope[record, 1] * row.sign
     elif kind == MIMIC:
-        for j in range(nv):
-            m.right[u, j] = -erp / h * m.H[u, j]
-    elif kind == LOOP:
-        for j in range(nv):
-            m.right[u, j] = -(m.loops[2, row.loop_row, j] + erp / h * m.loops[3, row.loop_row, j])
-    elif kind == SPRING:
-        for j in range(nv):
-            m.right[u, j] = -(m.loops[2, row.loop_row, j] + gamma * row.stiffness * m.loops[3, row.loop_row, j])
+        axpy(m.right[u, :nv], -erp / h, m.H[u])
+    elif kind in (LOOP, SPRING):
+        axpy(m.right[u, :nv], -1.0, m.loops[2, row.loop_row])
+        by_error = erp / h if kind == LOOP else gamma * row.stiffness
+        axpy(m.right[u, :nv], -by_error, m.loops[3, row.loop_row])
     elif kind == POSITION_DRIVE:
-        for j in range(nv):
-            m.right[u, j] = -gamma * joints.drives[d].stiffness * m.H[u, j]
+        axpy(m.right[u, :nv], -gamma * joints.drives[d].stiffness, m.H[u])
         m.right[u, 3 * nv + d] = gamma * joints.drives[d].stiffness
     elif kind in (VELOCITY_DRIVE, VELOCITY_DRIVE_RIGID):
         m.right[u, 3 * nv + d] = 1.0
     # Row of the force, compliance and owner.
-    for j in range(nv):
-        m.G[u, j] = m.H[u, j]
+    copy(m.H[u], m.G[u])
     m.D[u] = gamma
     m.f[u] = entry.force
     m.owner[u, 0], m.owner[u, 1] = -1, record
@@ -425,17 +405,12 @@ def joint_row(J: FloatArray, joints: JointRows, number: int) -> bool:
     """Fill J (nv,) with the Jacobian of a joint row; return False if all entries are zero."""
     row = joints.rows[number]
     kind = row.kind
-    size = 0.0
-    for j in range(J.shape[0]):
-        J[j] = 0.0
+    J[:] = 0.0
     # By kind: a loop's Jacobian, or entries at one or two coordinates.
     if kind in (LOOP, SPRING):
-        for j in range(J.shape[0]):
-            J[j] = joints.loop_G[row.loop_row, j]
+        copy(joints.loop_G[row.loop_row], J)
     else:
         J[row.dof] = row.sign if kind == LIMIT else 1.0
         if kind == MIMIC:
             J[row.other] -= row.factor
-    for j in range(J.shape[0]):
-        size += abs(J[j])
-    return size > 0.0
+    return dot(J, J) > 0.0

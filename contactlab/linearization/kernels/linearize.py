@@ -6,14 +6,20 @@ import math
 from typing import Any
 
 from contactlab.constraints.kernels.row_rates import row_rates
-from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
+from contactlab.linearization.kernels.contact_frames import (
+    at_start,
+    at_velocity,
+    axpy,
+    contact_frames,
+    copy,
+    read_contacts,
+)
 from contactlab.linearization.kernels.contact_motion import contact_motions
 from contactlab.linearization.kernels.contact_rates import contact_rates, rolling_rates, speed_rates
 from contactlab.linearization.kernels.free_rates import free_rates
 from contactlab.linearization.kernels.kinks import contact_kinks, joint_kinks
 from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, DerivativeWork
 from contactlab.linearization.kernels.linear_piece import (
-    clear_right,
     contact_unknowns,
     fill_normal_laws,
     find_modes,
@@ -52,23 +58,16 @@ def read_loops(work: StepWork, joints: JointRows, m: DerivativeWork, chunk: Chun
     rows have 0.
     """
     # Clear the outputs.
-    for number in range(4):
-        for i in range(m.loops.shape[1]):
-            for j in range(m.v.shape[0]):
-                m.loops[number, i, j] = 0.0
-    for i in range(m.carried.shape[0]):
-        for j in range(m.carried.shape[0]):
-            m.carried[i, j] = 0.0
-    for i in range(m.loop_forces.shape[0]):
-        m.loop_forces[i] = 0.0
+    m.loops[:] = 0.0
+    m.carried[:] = 0.0
+    m.loop_forces[:] = 0.0
     # Forces of these rows in the step.
     for record in range(control.chunk_joints):
         row = joints.rows[chunk.joint[record].row]
         if row.loop_row >= 0:
             m.loop_forces[row.loop_row] = chunk.joint[record].force
     # At v+ and zero accelerations.
-    for j in range(m.v.shape[0]):
-        m.way[j] = 0.0
+    m.way[:] = 0.0
     none, rates = view_2d(m.W, 0, 0, CUSTOM_ROW), view_2d(m.W, 0, 0, CUSTOM_RATES)
     row_rates(
         joints.loop_ints,
@@ -137,8 +136,8 @@ def write_forces(m: DerivativeWork, control: StepControl) -> None:
     for c in range(control.n_contacts):
         own, u = m.contact[c], m.first[c, 0]
         for axis in range(3):
-            for k in range(m.A.shape[1]):
-                m.forces[c, axis, k] = m.force_rates[c, axis, k] if k < nv else 0.0
+            copy(m.force_rates[c, axis], m.forces[c, axis, :nv])
+            m.forces[c, axis, nv:] = 0.0
         for row in range(u, m.first[c, 2]):
             n, x, y = 1.0, own[SLIDE], own[SLIDE + 1]
             if row > u:
@@ -146,21 +145,17 @@ def write_forces(m: DerivativeWork, control: StepControl) -> None:
                 x, y = unknown_direction(m, c, 0, row - u - 1)
             for axis in range(3):
                 along = n * own[AXES + axis] + x * own[AXES + 3 + axis] + y * own[AXES + 6 + axis]
-                for k in range(m.A.shape[1]):
-                    m.forces[c, axis, k] += along * m.solved[row, k]
+                axpy(m.forces[c, axis], along, m.solved[row])
 
 
 @kernel(inner=True)
 def add_parameters(joints: JointRows | None, m: DerivativeWork, chunk: Chunk, control: StepControl, h: float) -> None:
     """Add derivatives of impulses by parameters to X, with sliding friction and forces at their bounds."""
-    nv, count = m.v.shape[0], m.by_parameter.shape[1]
-    begin = m.X.shape[1] - count
-    if count == 0:
-        return
+    nv = m.v.shape[0]
+    begin = m.X.shape[1] - m.by_parameter.shape[1]
     # Impulses without constraint forces.
     for j in range(nv):
-        for k in range(count):
-            m.X[j, begin + k] = m.by_parameter[j, k]
+        copy(m.by_parameter[j], m.X[j, begin:])
     # Friction at its bound.
     for c in range(control.n_contacts):
         for cone in range(m.mode.shape[1]):
@@ -169,21 +164,15 @@ def add_parameters(joints: JointRows | None, m: DerivativeWork, chunk: Chunk, co
             x, y = friction_direction(m, c, cone)
             for j in range(nv):
                 along = x * m.frame[c, 1 + 2 * cone, j] + y * m.frame[c, 2 + 2 * cone, j]
-                for k in range(count):
-                    m.X[j, begin + k] += h * m.contact[c, FORCE] * along * m.by_law[c, 1 + cone, k]
+                axpy(m.X[j, begin:], h * m.contact[c, FORCE] * along, m.by_law[c, 1 + cone])
     # Joint rows at their bounds.
     if joints is not None:
         J = m.points[0, 0, 0]
         for record in range(control.chunk_joints):
-            size = 0.0
-            for k in range(count):
-                size += abs(m.by_row[record, 1, k])
-            if size == 0.0 or m.row_mode[record] != 0:
-                continue
-            joint_row(J, joints, chunk.joint[record].row)
-            for j in range(nv):
-                for k in range(count):
-                    m.X[j, begin + k] += h * J[j] * m.by_row[record, 1, k]
+            if m.row_mode[record] == 0:
+                joint_row(J, joints, chunk.joint[record].row)
+                for j in range(nv):
+                    axpy(m.X[j, begin:], h * J[j], m.by_row[record, 1])
 
 
 @kernel
@@ -200,9 +189,7 @@ def prepare_piece(
     """Fill the terms that do not depend on the linear piece, and find the piece; return the number of kinks, or -1."""
     nv, h = m.v.shape[0], p.last_h
     # Contact forces and their wrenches on bodies; rows of loops.
-    for b in range(m.wrenches.shape[0]):
-        for k in range(6):
-            m.wrenches[b, k] = 0.0
+    m.wrenches[:] = 0.0
     moments = m.mode.shape[1] > 1
     if moments:
         at_start(world, work, m)
@@ -215,8 +202,7 @@ def prepare_piece(
         return -1
     if loops:
         for i in range(nv):
-            for j in range(nv):
-                m.X[i, j] += h * m.carried[i, j]
+            axpy(m.X[i, :nv], h, m.carried[i])
     # Derivatives of the contacts' points, normals, rates and forces.
     contact_motions(world, work, collision, m, control)
     if moments:
@@ -232,8 +218,7 @@ def prepare_piece(
     bounces = False
     for c in range(control.n_contacts):
         bounces = bounces or m.contact[c, PER_SPEED] != 0.0
-        for j in range(nv):
-            m.before[c, j] = 0.0
+    m.before[:] = 0.0
     if bounces:
         at_velocity(world, m, m.v, NOTHING)
         speed_rates(world, work, m, control, True, True, m.changes)
@@ -261,13 +246,10 @@ def solve_piece(
     columns = m.X.shape[1]
     parameters = columns - m.by_parameter.shape[1]
     # Start from the motion without unknown forces.
+    m.compliance_velocity[:] = 0.0
     for j in range(nv):
-        m.compliance_velocity[j] = 0.0
-        for k in range(columns):
-            m.moved[j, k] = m.X[j, k]
-    for row in range(m.solved.shape[0]):
-        for k in range(columns):
-            m.solved[row, k] = 0.0
+        copy(m.X[j], m.moved[j])
+    m.solved[:] = 0.0
     # Island by island: rows of contacts and joints, then their forces.
     u = 0
     for i in range(control.n_islands):
@@ -277,41 +259,31 @@ def solve_piece(
             m.contact[c, EPS] = 0.0
             first = u
             u = contact_unknowns(m, c, u)
-            for row in range(first, u):
-                clear_right(m, row)
             if u > first:
-                for k in range(m.by_law.shape[2]):
-                    m.right[first, parameters + k] = -m.by_law[c, 0, k]
+                axpy(m.right[first, parameters:], -1.0, m.by_law[c, 0])
         if joints is not None:
             for record in range(joints.row_start[i], joints.row_start[i + 1]):
                 first = u
                 u = joint_unknown(work, m, joints, record, chunk, p, h, u)
                 if u > first:
-                    for k in range(m.by_row.shape[2]):
-                        m.right[first, parameters + k] = -m.by_row[record, 0, k]
+                    axpy(m.right[first, parameters:], -1.0, m.by_row[record, 0])
         if u > begin:
             solve_island(world, work, m, control, h, i, begin, u)
     # Kinks, and forces of joint rows.
     kinks = contact_kinks(world, work, m, chunk, control, p, h, kinks)
     if joints is not None:
         kinks = joint_kinks(work, joints, m, chunk, control, p, h, u, kinks)
-        for record in range(control.chunk_joints):
-            for k in range(columns):
-                m.joint_forces[record, k] = 0.0
+        m.joint_forces[:] = 0.0
         for row in range(u):
             if m.owner[row, 1] >= 0:
-                for k in range(columns):
-                    m.joint_forces[m.owner[row, 1], k] = m.solved[row, k]
+                copy(m.solved[row], m.joint_forces[m.owner[row, 1]])
     write_forces(m, control)
     # Derivatives of v+ (sleeping trees do not move), then of q+.
     for j in range(nv):
-        for k in range(columns):
-            m.A[nv + j, k] = m.moved[j, k]
+        copy(m.moved[j], m.A[nv + j])
     for k in range(world.trees.shape[0] - 1):
         if p.sleep != 0 and work.asleep[k] == ASLEEP:
-            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-                for i in range(columns):
-                    m.A[nv + j, i] = 0.0
+            m.A[nv + world.trees[k, TREE_DOF] : nv + world.trees[k + 1, TREE_DOF]] = 0.0
     integration(world, m, h)
     return kinks
 

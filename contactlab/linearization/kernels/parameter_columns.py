@@ -11,7 +11,7 @@ from typing import Final
 
 from contactlab.contact.kernels.contact_rows import pair_restitution
 from contactlab.formulation.kernels.laws import unilateral_law
-from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
+from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, dot, read_contacts
 from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, DerivativeWork
 from contactlab.multibody.kernels.codes import NOTHING
 from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
@@ -117,9 +117,7 @@ def add_parameter_difference(
     contact_frames(world, work, m, control)
     for c in range(control.n_contacts):
         own, floats, ints = m.contact[c], work.contact_float[c], work.contact_int[c]
-        free = own[RATE]
-        for j in range(nv):
-            free += m.frame[c, 0, j] * (work.v_free[j] - m.v_plus[j])
+        free = own[RATE] + dot(m.frame[c, 0], work.v_free) - dot(m.frame[c, 0], m.v_plus)
         a, b = materials_of(world, ints)
         e = 0.0
         if a >= 0:

@@ -12,7 +12,7 @@ import math
 from typing import Final
 
 from contactlab.formulation.kernels.laws import LIMIT
-from contactlab.linearization.kernels.kinks import rate_along_direction
+from contactlab.linearization.kernels.contact_frames import dot
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     AT_CONE,
@@ -70,11 +70,8 @@ def choose_gap_sides(
     # Contacts: the sign of the gap's change along the direction.
     for c in range(control.n_contacts):
         own, gaps = m.contact[c], m.gaps[c]
-        size, opens = 0.0, 0.0
-        for j in range(gaps.shape[0]):
-            size += gaps[j] * gaps[j]
-            opens += gaps[j] * m.direction[j]
-        if own[PER_GAP] == 0.0 or abs(work.contact_float[c, GAP]) > CLOSED_GAP * math.sqrt(size):
+        size, opens = math.sqrt(dot(gaps, gaps)), dot(gaps, m.direction)
+        if own[PER_GAP] == 0.0 or abs(work.contact_float[c, GAP]) > CLOSED_GAP * size:
             continue
         stiffness, dissipation = compliance_of(world, work.contact_int[c])
         own[PER_GAP] = (1.0 if opens > 0.0 else error_reduction(stiffness, dissipation, p.erp, h)) / h
@@ -164,8 +161,8 @@ def cross(m: DerivativeWork, number: int) -> bool:
     elif why == AT_CONE:
         u, x, y = m.first[c, 1 + cone], m.contact[c, FORCE + 1 + 2 * cone], m.contact[c, FORCE + 2 + 2 * cone]
         if not m.contact[c, FORCE] > 0.0:
-            x = rate_along_direction(m, u)
-            y = rate_along_direction(m, u + 1) if directions(m, cone) > 1 else 0.0
+            x = dot(m.direction, m.solved[u])
+            y = dot(m.direction, m.solved[u + 1]) if directions(m, cone) > 1 else 0.0
         begin_to_slide(m, c, cone, x, y)
     else:
         set_cone_mode(m, c, cone, neighbour)
@@ -178,11 +175,9 @@ def cross_first(m: DerivativeWork, first: int, kinks: int) -> bool:
 
     Return False if there is none.
     """
-    size = 0.0
-    for k in range(m.direction.shape[0]):
-        size += m.direction[k] * m.direction[k]
+    size = math.sqrt(dot(m.direction, m.direction))
     for number in range(first, kinks):
         way, slope = m.kink_distances[number, 1], m.kink_distances[number, 2]
-        if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(m, number):
+        if way <= CROSSED and m.towards[number] < -FALLS * slope * size and cross(m, number):
             return True
     return False

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.linearization.kernels.contact_frames import at_velocity
+from contactlab.linearization.kernels.contact_frames import at_velocity, axpy, copy, dot
 from contactlab.linearization.kernels.contact_rates import speed_rates
 from contactlab.linearization.kernels.layout import COMPLIANCE, COMPLIANCE_ERROR, EPS, REDUNDANT, DerivativeWork
 from contactlab.linearization.kernels.linear_piece import unknown_direction
@@ -37,25 +37,10 @@ from contactlab.stepping.kernels.layout import (
 from lcp.compiler.views import view_2d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.basis_solve import lu_factor
+from lcp.kernels.reductions import largest_size
 
 #: Fraction of a row, or of a rate, that is rounding.
 ROUNDING: Final = 1e-6
-
-
-@kernel(inline=True)
-def dot(a: Floats, b: Floats) -> float:
-    """Return a . b."""
-    total = 0.0
-    for j in range(a.shape[0]):
-        total += a[j] * b[j]
-    return total
-
-
-@kernel(inner=True)
-def axpy(own: Floats, times: float, other: Floats) -> None:
-    """Add ``times`` times ``other`` to ``own``, (n,) each."""
-    for j in range(own.shape[0]):
-        own[j] += times * other[j]
 
 
 @kernel(inner=True)
@@ -67,10 +52,8 @@ def orthogonal_component(
     The first rows are orthonormal. If the length is 0, the remaining rates are the inconsistency of the row.
     """
     row, rate = rows[place], rates[place]
-    for j in range(row.shape[0]):
-        row[j] = H[at, j]
-    for j in range(rate.shape[0]):
-        rate[j] = right[at, j]
+    copy(H[at], row)
+    copy(right[at], rate)
     # Twice, because of rounding in the first pass.
     for k in range(2 * count):
         share = dot(row, rows[k % count])
@@ -186,8 +169,7 @@ def gather_island(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     # Responses of the forces, and the copies.
     H, Y, X = view_2d(m.H_island, 0, end - u, n), view_2d(m.Y_own, 0, end - u, n), view_2d(m.X_own, 0, n, count)
     for row in range(u, end):
-        for j in range(nv):
-            m.Y[row, j] = m.G[row, j]
+        copy(m.G[row], m.Y[row])
         for place in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[place]
             solve_tree(world, work, k, m.Y[row, world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]])
@@ -204,13 +186,8 @@ def gather_island(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
 def fill_matrix(h: float, D: FloatArray, H: FloatArray, Y: FloatArray, S: FloatArray) -> None:
     """Fill S with h H Y^T + D."""
     for row in range(S.shape[0]):
-        own = H[row]
         for column in range(S.shape[0]):
-            other = Y[column]
-            total = 0.0
-            for j in range(own.shape[0]):
-                total += own[j] * other[j]
-            S[row, column] = h * total
+            S[row, column] = h * dot(H[row], Y[column])
         S[row, row] += D[row]
 
 
@@ -231,15 +208,6 @@ def is_redundant(S: FloatArray, size: float) -> bool:
     for i in range(S.shape[0]):
         least = min(least, abs(S[i, i]))
     return not least > REDUNDANT * size
-
-
-@kernel(inner=True)
-def is_soft(D: FloatArray) -> bool:
-    """Return True if any force is compliant."""
-    largest = 0.0
-    for i in range(D.shape[0]):
-        largest = max(largest, D[i])
-    return largest > 0.0
 
 
 @kernel(inner=True, long_loops=True)
@@ -267,16 +235,13 @@ def solve_rows(S: FloatArray, perm: IntArray, right: FloatArray, out: FloatArray
     n = S.shape[0]
     # Forward substitution, then back substitution.
     for i in range(n):
-        own, given = out[i], right[perm[i]]
-        for k in range(own.shape[0]):
-            own[k] = given[k]
-        subtract_product(S[i], out, 0, i, own)
+        copy(right[perm[i]], out[i])
+        subtract_product(S[i], out, 0, i, out[i])
     for i in range(n - 1, -1, -1):
-        own = out[i]
-        subtract_product(S[i], out, i + 1, n, own)
+        subtract_product(S[i], out, i + 1, n, out[i])
         inverse = 1.0 / S[i, i]
-        for k in range(own.shape[0]):
-            own[k] *= inverse
+        for k in range(out.shape[1]):
+            out[i, k] *= inverse
 
 
 @kernel(inner=True)
@@ -294,9 +259,7 @@ def add_compliance_velocity(m: DerivativeWork, S: FloatArray, h: float, u: int, 
     solve_rows(S, m.perm, right, forces)
     largest, change = 0.0, 0.0
     for row in range(n):
-        factor = h * forces[row, 0]
-        for j in range(m.compliance_velocity.shape[0]):
-            m.compliance_velocity[j] += factor * m.Y[u + row, j]
+        axpy(m.compliance_velocity, h * forces[row, 0], m.Y[u + row])
         largest, change = max(largest, abs(m.f[u + row])), max(change, abs(forces[row, 0]))
     return change / largest if largest > 0.0 else 0.0
 
@@ -332,26 +295,10 @@ def add_compliance_term(m: DerivativeWork, columns: int, times: float, rates: Fl
 
     Columns beyond the end of ``rates`` count as 0.
     """
-    if times == 0.0:
-        return
     for k in range(columns):
         j = m.own_columns[k]
-        if j >= rates.shape[0]:
-            break
-        out[k] += times * rates[j]
-
-
-@kernel(inner=True, long_loops=True)
-def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> None:
-    """Add h Y^T f to ``moved`` (nv, columns), for Y (n, nv) and f (n, columns)."""
-    for row in range(f.shape[0]):
-        forces = f[row]
-        for j in range(moved.shape[0]):
-            factor = h * Y[row, j]
-            if factor != 0.0:
-                own = moved[j]
-                for k in range(own.shape[0]):
-                    own[k] += factor * forces[k]
+        if j < rates.shape[0]:
+            out[k] += times * rates[j]
 
 
 @kernel
@@ -375,12 +322,11 @@ def solve_island(
         largest = max(largest, abs(S[row, row]))
     m.nearly[i], m.friction_released[i] = 0, 0
     # More forces than velocities are redundant, except for compliant ones.
-    if (size <= n or is_soft(D)) and lu_factor(S, size, m.perm) and not is_redundant(S, largest):
+    if (size <= n or largest_size(D) > 0.0) and lu_factor(S, size, m.perm) and not is_redundant(S, largest):
         eps = 0.0
     else:
         # Redundant: solve with a small compliance, and include its effect on the rates.
-        if size <= n or is_soft(D):
-            fill_matrix(h, D, H, Y, S)
+        fill_matrix(h, D, H, Y, S)
         for row in range(size):
             S[row, row] += eps
         lu_factor(S, size, m.perm)
@@ -398,13 +344,11 @@ def solve_island(
         # f(eps) = (S + eps)^-1 (r - eps r1) has the error eps (S + eps)^-1 (f + r1), up to the square of eps.
         late = view_2d(m.island_compliance_terms, 0, size, columns)
         for row in range(size):
-            for k in range(columns):
-                late[row, k] = f[row, k]
+            copy(f[row], late[row])
         subtract_compliance_terms(m, columns, u, end, -1.0, late)
         solve_rows(S, m.perm, late, right)
         for row in range(size):
-            for k in range(columns):
-                f[row, k] += eps * right[row, k]
+            axpy(f[row], eps, right[row])
     # Copy the forces and the velocities back.
     for row in range(u, end):
         if m.owner[row, 0] >= 0:
@@ -412,7 +356,8 @@ def solve_island(
     for row in range(size):
         for k in range(columns):
             m.solved[u + row, m.own_columns[k]] = f[row, k]
-    add_motion(h, Y, f, X)
     for j in range(n):
+        for row in range(size):
+            axpy(X[j], h * Y[row, j], f[row])
         for k in range(columns):
             m.moved[m.dofs[j], m.own_columns[k]] = X[j, k]

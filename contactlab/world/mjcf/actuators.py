@@ -26,24 +26,20 @@ from contactlab.world.mjcf.robot import (
     PassiveForces,
     Tendon,
 )
-from contactlab.world.mjcf.source import BALL, FREE, SCALAR, MjcfError, Source, make_pose, name_in
+from contactlab.world.mjcf.source import BALL, FREE, SCALAR, MjcfError, Source, make_pose, mujoco, name_in
 
 
 def is_taken_equality(m: Any, e: int) -> bool:
     """Return True if an equality is supported and active: connect or weld of bodies or sites, or of scalar joints."""
-    import mujoco
-
     kind, of = int(m.eq_type[e]), int(m.eq_objtype[e])
-    if kind in (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)):
-        return bool(m.eq_active0[e] and of in (int(mujoco.mjtObj.mjOBJ_BODY), int(mujoco.mjtObj.mjOBJ_SITE)))
+    if kind in (int(mujoco().mjtEq.mjEQ_CONNECT), int(mujoco().mjtEq.mjEQ_WELD)):
+        return bool(m.eq_active0[e] and of in (int(mujoco().mjtObj.mjOBJ_BODY), int(mujoco().mjtObj.mjOBJ_SITE)))
     return bool(m.eq_active0[e] and (_relation(m, e) or _polynomial(m, e)) is not None)
 
 
 def _relation(m: Any, e: int) -> tuple[int, int, float, float] | None:
     """Return joint, followed joint, factor and offset (from the references) of an equality of two scalar joints."""
-    import mujoco
-
-    kind, kinds, data = int(m.eq_type[e]), mujoco.mjtEq, m.eq_data[e]
+    kind, kinds, data = int(m.eq_type[e]), mujoco().mjtEq, m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if kind == kinds.mjEQ_JOINT and two >= 0 and not np.any(data[2:5]):
         return one, two, float(data[1]), float(data[0])
@@ -57,9 +53,7 @@ def _relation(m: Any, e: int) -> tuple[int, int, float, float] | None:
 
 def _polynomial(m: Any, e: int) -> tuple[int, int, tuple[float, ...]] | None:
     """Return joint, followed joint (-1 for none) and coefficients (from the references) of an equality of joints."""
-    import mujoco
-
-    if m.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
+    if m.eq_type[e] != mujoco().mjtEq.mjEQ_JOINT:
         return None
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     return one, two, tuple(float(x) for x in m.eq_data[e, : 5 if two >= 0 else 1])
@@ -67,11 +61,9 @@ def _polynomial(m: Any, e: int) -> tuple[int, int, tuple[float, ...]] | None:
 
 def tendon_terms(m: Any, tendon: int) -> dict[int, float] | None:
     """Return the joints of a fixed tendon, by number, with their coefficients other than 0; None for a spatial one."""
-    import mujoco
-
     at, terms = int(m.tendon_adr[tendon]), dict[int, float]()
     for wrap in range(at, at + int(m.tendon_num[tendon])):
-        if m.wrap_type[wrap] != mujoco.mjtWrap.mjWRAP_JOINT:
+        if m.wrap_type[wrap] != mujoco().mjtWrap.mjWRAP_JOINT:
             return None
         if m.wrap_prm[wrap]:
             joint = int(m.wrap_objid[wrap])
@@ -125,12 +117,10 @@ def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActu
 
 def _loop(source: Source, e: int) -> list[LoopConstraint]:
     """Return the rows of a connect (three) or a weld (six)."""
-    import mujoco
-
     m, data = source.m, source.m.eq_data[e]
     numbers = [int(m.eq_obj1id[e]), int(m.eq_obj2id[e])]
-    connects = m.eq_type[e] == mujoco.mjtEq.mjEQ_CONNECT
-    if m.eq_objtype[e] == mujoco.mjtObj.mjOBJ_SITE:
+    connects = m.eq_type[e] == mujoco().mjtEq.mjEQ_CONNECT
+    if m.eq_objtype[e] == mujoco().mjtObj.mjOBJ_SITE:
         # Two sites coincide: origins, or frames.
         frames = [make_pose(m.site_pos[s], m.site_quat[s]) for s in numbers]
         numbers = [int(m.site_bodyid[s]) for s in numbers]
@@ -163,14 +153,12 @@ def passive_forces(source: Source) -> PassiveForces:
 
 def is_taken_tendon(m: Any, t: int) -> bool:
     """Return True if a tendon's spring and damper are supported: along sites, or of scalar joints; linear."""
-    import mujoco
-
     for field in ("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_springyield"):
         if np.any(getattr(m, field, np.zeros(m.ntendon))[t]):
             return False
     terms, path = tendon_terms(m, t), range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t])
     if terms is None:
-        return all(m.wrap_type[wrap] == mujoco.mjtWrap.mjWRAP_SITE for wrap in path)
+        return all(m.wrap_type[wrap] == mujoco().mjtWrap.mjWRAP_SITE for wrap in path)
     return all(m.jnt_type[j] in SCALAR for j in terms)
 
 
@@ -214,11 +202,9 @@ def force_ranges(source: Source) -> dict[tuple[str, int], tuple[float, float]]:
 
 def tendon_ranges(source: Source) -> list[tuple[list[int], tuple[float, float]]]:
     """Return the ranges of the total force of all actuators of a tendon, with their numbers."""
-    import mujoco
-
     m, by_tendon = source.m, dict[int, list[int]]()
     for a in range(0 if source.is_flag_disabled("actuation") else m.nu):
-        if m.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_TENDON and m.tendon_actfrclimited[m.actuator_trnid[a, 0]]:
+        if m.actuator_trntype[a] == mujoco().mjtTrn.mjTRN_TENDON and m.tendon_actfrclimited[m.actuator_trnid[a, 0]]:
             by_tendon.setdefault(int(m.actuator_trnid[a, 0]), []).append(a)
     return [(numbers, _range(m.tendon_actfrcrange[t], True)) for t, numbers in by_tendon.items()]
 
@@ -244,8 +230,8 @@ def _within_range(
         return servo
     alone = sum(any(other[:2] == term[:2] for other in one.terms) for one in actuators) == 1
     if alone and low == -high and drive.stiffness > 0.0:
-        return servo.with_drive(dataclasses.replace(drive, max_force=min(drive.max_force, high)))
-    return servo.with_drive(None)
+        return dataclasses.replace(servo, drive=dataclasses.replace(drive, max_force=min(drive.max_force, high)))
+    return dataclasses.replace(servo, drive=None)
 
 
 def _actuator(source: Source, a: int) -> MjcfActuator:
@@ -253,11 +239,9 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
 
     An unsupported or disabled actuator has no terms.
     """
-    import mujoco
-
     m = source.m
     gain, bias, dyn = int(m.actuator_gaintype[a]), int(m.actuator_biastype[a]), int(m.actuator_dyntype[a])
-    gains, biases, dynamics = mujoco.mjtGain, mujoco.mjtBias, mujoco.mjtDyn
+    gains, biases, dynamics = mujoco().mjtGain, mujoco().mjtBias, mujoco().mjtDyn
     none = int(biases.mjBIAS_NONE)
     affine = gain in (int(gains.mjGAIN_FIXED), int(gains.mjGAIN_AFFINE)) and bias in (none, int(biases.mjBIAS_AFFINE))
     kinds = (dynamics.mjDYN_NONE, dynamics.mjDYN_INTEGRATOR, dynamics.mjDYN_FILTER, dynamics.mjDYN_FILTEREXACT)
@@ -285,14 +269,12 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
     )
     if not on_scalar_joint(m, a):
         return actuator
-    return actuator.with_drive(_servo(actuator, source.handle(int(m.actuator_trnid[a, 0]))))
+    return dataclasses.replace(actuator, drive=_servo(actuator, source.handle(int(m.actuator_trnid[a, 0]))))
 
 
 def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm, ...], float]:
     """Return the coordinates that the actuator acts on, with gears, and its length if all of them are 0."""
-    import mujoco
-
-    m, kinds = source.m, mujoco.mjtTrn
+    m, kinds = source.m, mujoco().mjtTrn
     gear, kind, target = m.actuator_gear[a], int(m.actuator_trntype[a]), int(m.actuator_trnid[a, 0])
     shares: dict[int, float] | None = None
     if kind in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)):
@@ -317,9 +299,10 @@ def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm,
 
 def on_scalar_joint(m: Any, a: int) -> bool:
     """Return True if an actuator acts on a single hinge or slide."""
-    import mujoco
-
-    on_joint = int(m.actuator_trntype[a]) in (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+    on_joint = int(m.actuator_trntype[a]) in (
+        int(mujoco().mjtTrn.mjTRN_JOINT),
+        int(mujoco().mjtTrn.mjTRN_JOINTINPARENT),
+    )
     return bool(on_joint and m.jnt_type[m.actuator_trnid[a, 0]] in SCALAR)
 
 

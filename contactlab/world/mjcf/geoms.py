@@ -1,7 +1,9 @@
-"""Bodies and joints of a compiled MuJoCo model, and its geoms as shapes and as visuals."""
+"""Bodies and joints of a compiled MuJoCo model; its geoms as shapes and visuals, with their collision filters."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,9 +28,9 @@ from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.filters import Classes, colliding, geom_filters, ignore_bodies
-from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, MjcfError, Source, make_pose, name_in
+from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, MjcfError, Source, make_pose, mujoco, name_in
 from contactlab.world.shape_builder import VisualMesh
+from contactlab.world.surface import ALL
 
 
 def model_of(source: Source, gravity: ArrayLike) -> Model:
@@ -134,8 +136,6 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
     Colliding geoms of the file's world become fixed bodies, planes become half-spaces; without ``surroundings`` they
     are omitted. Pictures show the geoms that MuJoCo's viewer shows.
     """
-    import mujoco
-
     m = source.m
     geoms = [g for g in colliding(source) if surroundings or m.geom_bodyid[g] != 0]
     by_geom, notes = geom_filters(source, geoms, classes)
@@ -148,7 +148,7 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
         place = make_pose(m.geom_pos[g], m.geom_quat[g])
         try:
             material = _material(m, g)
-            if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE:
+            if m.geom_type[g] == mujoco().mjtGeom.mjGEOM_PLANE:
                 if not source.is_static(body):
                     raise MjcfError(f"geom {name!r}", "is a plane on a body that moves: only fixed ones are taken")
                 place = source.static_pose(body) @ place
@@ -159,19 +159,19 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
         except ContactError as error:
             raise MjcfError(f"geom {name!r}", f"{error.field} {error.detail}") from error
         if shape is None:
-            kind = mujoco.mjtGeom(int(m.geom_type[g])).name.removeprefix("mjGEOM_").lower()
+            kind = mujoco().mjtGeom(int(m.geom_type[g])).name.removeprefix("mjGEOM_").lower()
             raise MjcfError(f"geom {name!r}", f"collides as a {kind}, which is not taken")
         if body == 0:
             label = f"{source.prefix}{WORLD}/{name}"
             builder.add_fixed_body(label, shape, material, source.pose, category=category, mask=mask)
         else:
             # A geom that looks like its shape needs no visual.
-            plain = g in seen and _rgba(m, g) is None and m.geom_type[g] != mujoco.mjtGeom.mjGEOM_MESH
+            plain = g in seen and _rgba(m, g) is None and m.geom_type[g] != mujoco().mjtGeom.mjGEOM_MESH
             shown = plain or _weld(m, g) not in dressed
             seen -= {g} if plain else set()
             builder.add_shape(source.bodies[body], shape, material, category=category, mask=mask, shown=shown)
     _add_visuals(builder, source, seen)
-    if any(m.geom_type[g] == mujoco.mjtGeom.mjGEOM_ELLIPSOID for g in geoms):
+    if any(m.geom_type[g] == mujoco().mjtGeom.mjGEOM_ELLIPSOID for g in geoms):
         notes.append(f"ellipsoids are taken as hulls of {MAX_CORNERS} points of their surface")
     return [*notes, *ignore_bodies(builder, source, geoms)]
 
@@ -188,9 +188,7 @@ def _material(m: Any, g: int) -> Material:
 
 def _visible_geoms(m: Any) -> set[int]:
     """Return the geoms of bodies that MuJoCo's viewer shows, as far as they can be drawn."""
-    import mujoco
-
-    kinds = mujoco.mjtGeom
+    kinds = mujoco().mjtGeom
     drawn = {kinds.mjGEOM_SPHERE, kinds.mjGEOM_CAPSULE, kinds.mjGEOM_ELLIPSOID, kinds.mjGEOM_CYLINDER}
     drawn |= {kinds.mjGEOM_BOX, kinds.mjGEOM_MESH}
     return {
@@ -198,7 +196,7 @@ def _visible_geoms(m: Any) -> set[int]:
         for g in range(m.ngeom)
         if m.geom_bodyid[g] != 0
         and m.geom_group[g] < HIDDEN_GROUP
-        and mujoco.mjtGeom(int(m.geom_type[g])) in drawn
+        and mujoco().mjtGeom(int(m.geom_type[g])) in drawn
         and (_rgba(m, g) or PLAIN)[3] > 0.0
     }
 
@@ -223,13 +221,11 @@ def _rgba(m: Any, g: int) -> tuple[float, float, float, float] | None:
 
 def _add_visuals(builder: WorldBuilder, source: Source, geoms: set[int]) -> None:
     """Add visuals to the bodies in the builder; geoms of one mesh share it."""
-    import mujoco
-
     m, meshes = source.m, dict[int, VisualMesh]()
     for g in sorted(geoms):
         place, number = make_pose(m.geom_pos[g], m.geom_quat[g]), int(m.geom_dataid[g])
         seen: Shape | VisualMesh
-        if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_MESH:
+        if m.geom_type[g] == mujoco().mjtGeom.mjGEOM_MESH:
             if number not in meshes:
                 vertices, triangles = _triangles(m, number)
                 meshes[number] = VisualMesh(name_in(m, "mesh", number), triangles=(vertices, triangles))
@@ -251,9 +247,7 @@ def _triangles(m: Any, mesh: int) -> tuple[FloatArray, IntArray]:
 
 def _shape(m: Any, g: int, place: Transform) -> PlacedShape | None:
     """Return the shape of a geom in its body, None for an unsupported kind."""
-    import mujoco
-
-    kind, kinds = int(m.geom_type[g]), mujoco.mjtGeom
+    kind, kinds = int(m.geom_type[g]), mujoco().mjtGeom
     shape = primitive(kind, m.geom_size[g])
     if shape is not None:
         return PlacedShape(shape, place)
@@ -277,15 +271,156 @@ def _shape(m: Any, g: int, place: Transform) -> PlacedShape | None:
 
 def primitive(kind: int, size: Any) -> Shape | None:
     """Return the shape of a geom or site given by its size (3,), None for other kinds."""
-    import mujoco
+    a, b, c = (float(x) for x in size)
+    makers: dict[str, Callable[[], Shape]] = {
+        "mjGEOM_SPHERE": lambda: Sphere(a),
+        "mjGEOM_CAPSULE": lambda: Capsule(a, b),
+        "mjGEOM_CYLINDER": lambda: Cylinder(a, b),
+        "mjGEOM_BOX": lambda: Box((a, b, c)),
+        "mjGEOM_ELLIPSOID": lambda: ConvexPoints(directions(MAX_CORNERS) * (a, b, c)),
+    }
+    maker = makers.get(mujoco().mjtGeom(kind).name)
+    return None if maker is None else maker()
 
-    kinds, (a, b, c) = mujoco.mjtGeom, (float(x) for x in size)
-    if kind == kinds.mjGEOM_SPHERE:
-        return Sphere(a)
-    if kind == kinds.mjGEOM_CAPSULE:
-        return Capsule(a, b)
-    if kind == kinds.mjGEOM_CYLINDER:
-        return Cylinder(a, b)
-    if kind == kinds.mjGEOM_BOX:
-        return Box((a, b, c))
-    return ConvexPoints(directions(MAX_CORNERS) * (a, b, c)) if kind == kinds.mjGEOM_ELLIPSOID else None
+
+MAX_CLASSES = 32
+
+#: contype, conaffinity and, for a geom with individual partners, a number of its own class.
+GeomClass = tuple[int, int, int]
+#: Bit of each class of geoms in a world. The first belongs to default geoms, and to shapes without
+#: filters.
+Classes = dict[GeomClass, int]
+DEFAULT_CLASS: GeomClass = (1, 1, 0)
+
+
+def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[dict[int, tuple[int, int]], list[str]]:
+    """Return category and mask of each geom, and notes; new classes get the next bits of ``classes``.
+
+    MuJoCo lets two geoms touch if the contype of either has a bit in common with the other's conaffinity. Excluded
+    bodies do not touch; explicit pairs touch for any bits. Planes and geoms of the world have no moving body, so their
+    exclusions are treated here too.
+    """
+    m, notes = source.m, list[str]()
+    classes.setdefault(DEFAULT_CLASS, 1)
+    known = classes.copy()
+    special = _special_pairs(source, geoms)
+    keys = _assign(m, geoms, special, known)
+    if len(known) > MAX_CLASSES and special:
+        notes.append("explicit contact pairs and exclusions of the world not taken: too many different ones")
+        known, special = classes.copy(), {}
+        keys = _assign(m, geoms, special, known)
+    if len(known) > MAX_CLASSES:
+        detail = f"{len(known)} different pairs with conaffinity, at most {MAX_CLASSES} are taken"
+        raise MjcfError("contype", detail)
+    classes.update(known)
+    own = {key: g for g, key in reversed(keys.items())}
+    said: dict[int, tuple[int, int]] = {}
+    for g, key in keys.items():
+        mask = ALL
+        for other, bit in classes.items():
+            may = bool(key[0] & other[1] or key[1] & other[0])
+            if own.get(other, g) != g:
+                may = special.get(frozenset((g, own[other])), may)
+            if not may:
+                mask &= ~bit
+        said[g] = (classes[key], mask)
+    return said, notes
+
+
+def _assign(m: Any, geoms: list[int], special: dict[frozenset[int], bool], known: Classes) -> dict[int, GeomClass]:
+    """Return the class of each geom, and add new classes to ``known`` with the next free bits.
+
+    A class is (contype, conaffinity, number). Geoms of one class touch the same geoms. The number is 0 unless the geom
+    is in a pair of ``special``; it distinguishes geoms with the same bits and other pairs.
+    """
+    partners: dict[int, set[tuple[int, bool]]] = {}
+    for pair, may in special.items():
+        a, b = pair
+        partners.setdefault(a, set()).add((b, may))
+        partners.setdefault(b, set()).add((a, may))
+    numbers: dict[tuple[int, int, frozenset[tuple[int, bool]]], int] = {}
+    first = 1 + max((key[2] for key in known), default=0)
+    keys = {}
+    for g in geoms:
+        bits, number = (int(m.geom_contype[g]), int(m.geom_conaffinity[g])), 0
+        if g in partners:
+            number = numbers.setdefault((*bits, frozenset(partners[g])), first + len(numbers))
+        keys[g] = (*bits, number)
+        known.setdefault(keys[g], 1 << len(known))
+    return keys
+
+
+def _special_pairs(source: Source, geoms: list[int]) -> dict[frozenset[int], bool]:
+    """Return pairs of geoms whose contact does not depend on their bits, unless bodies already decide it."""
+    m, taken = source.m, set(geoms)
+    said: dict[frozenset[int], bool] = {}
+    of_body: dict[int, list[int]] = {}
+    for g in geoms:
+        of_body.setdefault(int(m.geom_bodyid[g]), []).append(g)
+    for a, b in excluded(m):
+        for g, k in itertools.product(of_body.get(a, ()), of_body.get(b, ())):
+            if is_ground(source, g) or is_ground(source, k):
+                said[frozenset((g, k))] = False
+    for one, two in zip(m.pair_geom1, m.pair_geom2, strict=True):
+        g, k = int(one), int(two)
+        may = m.geom_contype[g] & m.geom_conaffinity[k] or m.geom_contype[k] & m.geom_conaffinity[g]
+        if g in taken and k in taken and not (may and frozenset((g, k)) not in said):
+            said[frozenset((g, k))] = True
+    return said
+
+
+def colliding(source: Source) -> list[int]:
+    """Return the numbers of the geoms that can collide."""
+    m = source.m
+    if source.is_flag_disabled("contact", "constraint"):
+        return []
+    paired = {*map(int, m.pair_geom1), *map(int, m.pair_geom2)}
+    return [g for g in range(m.ngeom) if m.geom_contype[g] or m.geom_conaffinity[g] or g in paired]
+
+
+def excluded(m: Any) -> list[tuple[int, int]]:
+    """Return the pairs of bodies of <exclude> elements."""
+    return [(int(signature) >> 16, int(signature) & 0xFFFF) for signature in m.exclude_signature]
+
+
+def is_ground(source: Source, g: int) -> bool:
+    """Return True if a geom is a plane, or belongs to the world: it becomes a separate shape, without a body."""
+    return bool(source.m.geom_bodyid[g] == 0 or source.m.geom_type[g] == mujoco().mjtGeom.mjGEOM_PLANE)
+
+
+def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> list[str]:
+    """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
+
+    Bodies without joints form one weld with their parents. A weld does not touch its parent weld, unless that is the
+    world. The builder excludes such pairs itself if one joint connects them; pairs connected by several joints are
+    excluded here.
+    """
+    m, names, notes = source.m, source.bodies, list[str]()
+    weld = np.asarray(m.body_weldid)
+    above = weld[np.asarray(m.body_parentid)[weld]]  # parent weld of each body's weld
+    with_geoms = sorted({int(m.geom_bodyid[g]) for g in geoms if m.geom_bodyid[g]})
+    free_parents = source.is_flag_disabled("filterparent")
+    pairs = itertools.product(with_geoms, with_geoms)
+    joined = [(a, b) for a, b in pairs if weld[a] != weld[b] and weld[a] == above[b] != 0]
+    if free_parents:
+        single = [f"{names[a]!r} and {names[b]!r}" for a, b in joined if m.body_jntnum[weld[b]] == 1]
+        if single:
+            notes.append(f"contacts of bodies that one joint joins (filterparent) not taken: {', '.join(single[:8])}")
+    else:
+        for a, b in joined:
+            if m.body_jntnum[weld[b]] > 1:
+                builder.exclude_collision(names[a], names[b])
+    for a, b in excluded(m):
+        if a and b and a in with_geoms and b in with_geoms:
+            builder.exclude_collision(names[a], names[b])
+    apart = {frozenset(pair) for pair in ([] if free_parents else joined)} | {frozenset(pair) for pair in excluded(m)}
+    silent = []
+    for p in range(m.npair):
+        g, k = int(m.pair_geom1[p]), int(m.pair_geom2[p])
+        if not (is_ground(source, g) or is_ground(source, k)):
+            bodies = frozenset((int(m.geom_bodyid[g]), int(m.geom_bodyid[k])))
+            if bodies in apart:
+                silent.append(name_in(m, "pair", p))
+    if silent:
+        notes.append(f"explicit contact pairs of joined or excluded bodies not taken: {', '.join(map(repr, silent))}")
+    return notes

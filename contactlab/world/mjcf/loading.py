@@ -29,8 +29,16 @@ from contactlab.world.mjcf.actuators import (
     passive_forces,
     tendon_ranges,
 )
-from contactlab.world.mjcf.filters import Classes, colliding, is_ground
-from contactlab.world.mjcf.geoms import add_geoms, configuration, model_of, primitive, velocity
+from contactlab.world.mjcf.geoms import (
+    Classes,
+    add_geoms,
+    colliding,
+    configuration,
+    is_ground,
+    model_of,
+    primitive,
+    velocity,
+)
 from contactlab.world.mjcf.robot import Keyframe, MjcfActuator, MjcfRobot
 from contactlab.world.mjcf.source import (
     BALL,
@@ -41,6 +49,7 @@ from contactlab.world.mjcf.source import (
     Source,
     check_references,
     make_pose,
+    mujoco,
     name_in,
     unknown_attributes,
 )
@@ -99,9 +108,7 @@ def sensors_of(source: Source) -> dict[str, Sensor]:
 
 def _clipped(source: Source, s: int) -> Sensor | None:
     """Return a sensor clipped to its cutoff; directions and orientations have none."""
-    import mujoco
-
-    sensor, cutoff, kinds = _sensor(source, s), float(source.m.sensor_cutoff[s]), mujoco.mjtDataType
+    sensor, cutoff, kinds = _sensor(source, s), float(source.m.sensor_cutoff[s]), mujoco().mjtDataType
     if (
         sensor is None
         or cutoff <= 0.0
@@ -113,10 +120,8 @@ def _clipped(source: Source, s: int) -> Sensor | None:
 
 def _sensor(source: Source, s: int) -> Sensor | None:
     """Return one sensor, not clipped, or None for an unsupported kind, reference frame or frame."""
-    import mujoco
-
     m, number = source.m, int(source.m.sensor_objid[s])
-    kind = mujoco.mjtSensor(int(m.sensor_type[s])).name.removeprefix("mjSENS_").lower()
+    kind = mujoco().mjtSensor(int(m.sensor_type[s])).name.removeprefix("mjSENS_").lower()
     if kind in ("jointpos", "ballquat"):
         offset = float(m.qpos0[m.jnt_qposadr[number]]) if kind == "jointpos" else 0.0
         return JointPosition(source.handle(number), offset)
@@ -141,9 +146,7 @@ def _sensor(source: Source, s: int) -> Sensor | None:
 
 def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
     """Return body and pose in it of the frame ``i`` of a mujoco type ``kind``; None for other types."""
-    import mujoco
-
-    m, kinds = source.m, mujoco.mjtObj
+    m, kinds = source.m, mujoco().mjtObj
     if kind == kinds.mjOBJ_XBODY:
         body, pose = i, Transform()
     elif kind == kinds.mjOBJ_BODY:
@@ -162,8 +165,6 @@ MAX_NAMES = 8
 
 def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
     """Return one sentence for each kind of unsupported feature, with the names of its elements."""
-    import mujoco
-
     m, labels = source.m, source.joints
     of_dof = [labels[int(j)] for j in m.dof_jntid]
     notes = []
@@ -216,7 +217,7 @@ def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], senso
     note(
         "torsional and rolling friction (condim) of geoms", every("geom", [g for g in meeting if m.geom_condim[g] > 3])
     )
-    if int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+    if int(m.opt.enableflags) & int(mujoco().mjtEnableBit.mjENBL_OVERRIDE):
         notes.append("contact parameters of <option> (o_friction, ...; the flag override) not taken")
     ranged_weight = [labels[j] for j in np.flatnonzero(m.jnt_actgravcomp) if m.jnt_actfrclimited[j]]
     note("actuatorgravcomp within actuatorfrcrange", ranged_weight if passive.lifted else [])
@@ -318,15 +319,15 @@ def load_mjcf(
 def compile_mjcf(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[Any, list[str]]:
     """Return mujoco's compiled model of a file, and its attributes without effect. References stay in one folder."""
     try:
-        import mujoco
+        reader = mujoco()
     except ImportError as cause:
         message = "MuJoCo files need mujoco, which is not installed: pip install '.[mjcf]'"
         raise MjcfError("path", message) from cause
     file, folder = _file(path, root)
     said = check_references(file, folder)
     try:
-        return mujoco.MjSpec.from_file(str(file)).compile(), unknown_attributes(said)
-    except (ValueError, mujoco.FatalError) as error:
+        return reader.MjSpec.from_file(str(file)).compile(), unknown_attributes(said)
+    except (ValueError, reader.FatalError) as error:
         raise MjcfError("path", f"{file.name}: {error}") from error
 
 

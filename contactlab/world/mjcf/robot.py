@@ -6,7 +6,6 @@ them; `MjcfRobot.tau` adds them to the forces of the actuators.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -194,10 +193,6 @@ class MjcfActuator:
     time_constant: float
     act_range: tuple[float, float]
     drive: PositionDrive | None
-
-    def with_drive(self, drive: PositionDrive | None) -> MjcfActuator:
-        """Return the same with a drive."""
-        return dataclasses.replace(self, drive=drive)
 
 
 class _Law(NamedTuple):

@@ -170,6 +170,13 @@ FREE, BALL, SLIDE, HINGE = range(4)  # mujoco's mjtJoint
 SCALAR = (SLIDE, HINGE)
 
 
+def mujoco() -> Any:
+    """Return the module mujoco, which is imported on first use."""
+    import mujoco as module
+
+    return module
+
+
 def make_pose(position: Any, turn: Any) -> Transform:
     """Return the pose of a position and a quaternion (w, x, y, z)."""
     return Transform(quaternion.to_matrix(np.asarray(turn) / np.linalg.norm(turn)), np.array(position))
@@ -177,9 +184,7 @@ def make_pose(position: Any, turn: Any) -> Transform:
 
 def name_in(m: Any, kind: str, i: int) -> str:
     """Return the name of an element by its kind (mujoco's) and number; kind and number if it has none."""
-    import mujoco
-
-    return mujoco.mj_id2name(m, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), i) or f"{kind} {i}"
+    return mujoco().mj_id2name(m, getattr(mujoco().mjtObj, f"mjOBJ_{kind.upper()}"), i) or f"{kind} {i}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +235,7 @@ class Source:
 
     def is_flag_disabled(self, *flags: str) -> bool:
         """Return True if the file disables any of these attributes of <flag>; ones unknown to this mujoco are False."""
-        import mujoco
-
-        bits = sum(int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag.upper()}", 0)) for flag in flags)
+        bits = sum(int(getattr(mujoco().mjtDisableBit, f"mjDSBL_{flag.upper()}", 0)) for flag in flags)
         return bool(int(self.m.opt.disableflags) & bits)
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -126,50 +125,38 @@ def bodies_beyond(model: Model, body: str) -> set[str]:
 class _Part(NamedTuple):
     """One body of a subtree, world axes."""
 
+    body: str
     mass: float
+    com: FloatArray  # (3,) of the centre of mass, in body axes
     inertia: FloatArray  # (..., 3, 3) about its centre of mass
     place: FloatArray  # (..., 3) of the centre of mass
     motion: FloatArray  # (..., 6) angular velocity, velocity of the centre of mass
 
 
-class _Subtree:
-    """A subtree at the end of a step."""
-
-    def __init__(self, view: StepView, body: str) -> None:
-        self._view, self._body = view, body
-
-    @cached_property
-    def parts(self) -> list[_Part]:
-        """Its bodies with mass."""
-        view, model, found = self._view, self._view.world.model, []
-        rotations, origins = body_poses(model, view.q)
-        beyond = bodies_beyond(model, self._body)
-        for i, one in enumerate(model.bodies):
-            if one.name not in beyond or one.inertia is None:
-                continue
+def _parts(model: Model, q: FloatArray, v: FloatArray, bodies: set[str]) -> list[_Part]:
+    """Return the bodies with mass among ``bodies``, in a state or in n states."""
+    found, (rotations, origins) = [], body_poses(model, q)
+    for i, one in enumerate(model.bodies):
+        if one.name in bodies and one.inertia is not None:
             R, com = rotations[..., i, :, :], one.inertia.com
-            motion = point_velocity_6d(model, view.q, view.v, one.name, com)
             inertia = R @ one.inertia.inertia @ np.swapaxes(R, -1, -2)
-            found.append(_Part(one.inertia.mass, inertia, origins[..., i, :] + R @ com, motion))
-        return found
+            motion = point_velocity_6d(model, q, v, one.name, com)
+            found.append(_Part(one.name, one.inertia.mass, com, inertia, origins[..., i, :] + R @ com, motion))
+    return found
 
-    @cached_property
-    def mass(self) -> float:
-        """Mass [kg]; raise if it is zero, because then there is no centre."""
-        total = sum(part.mass for part in self.parts)
-        if total <= 0.0:
-            raise SimulationConfigError("sensor", f"needs a mass, but {self._body!r} and its descendants have none")
-        return total
 
-    @cached_property
-    def center(self) -> FloatArray:
-        """Centre of mass (..., 3)."""
-        return np.asarray(sum(part.mass * part.place for part in self.parts) / self.mass)
+def _subtree(view: StepView, body: str) -> tuple[list[_Part], FloatArray, FloatArray]:
+    """Return the bodies with mass of a subtree after a step, and place and velocity (..., 3) of its centre of mass.
 
-    @cached_property
-    def velocity(self) -> FloatArray:
-        """Velocity of the centre (..., 3)."""
-        return np.asarray(sum(part.mass * part.motion[..., 3:] for part in self.parts) / self.mass)
+    Raise if the mass is zero, because then there is no centre.
+    """
+    model = view.world.model
+    parts = _parts(model, view.q, view.v, bodies_beyond(model, body))
+    mass = sum(part.mass for part in parts)
+    if mass <= 0.0:
+        raise SimulationConfigError("sensor", f"needs a mass, but {body!r} and its descendants have none")
+    center = np.asarray(sum(part.mass * part.place for part in parts) / mass)
+    return parts, center, np.asarray(sum(part.mass * part.motion[..., 3:] for part in parts) / mass)
 
 
 @dataclass(frozen=True)
@@ -186,7 +173,7 @@ class SubtreeCenterOfMass:
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the centre of mass (3,) [m], or (n, 3) of n steps."""
-        return _Subtree(view, self.body).center
+        return _subtree(view, self.body)[1]
 
 
 @dataclass(frozen=True)
@@ -195,7 +182,7 @@ class SubtreeVelocity(SubtreeCenterOfMass):
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the velocity of the centre of mass (3,) [m/s], or (n, 3) of n steps."""
-        return _Subtree(view, self.body).velocity
+        return _subtree(view, self.body)[2]
 
 
 @dataclass(frozen=True)
@@ -207,10 +194,9 @@ class SubtreeAngularMomentum(SubtreeCenterOfMass):
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the angular momentum (3,) [kg m^2/s], or (n, 3) of n steps."""
-        tree = _Subtree(view, self.body)
-        center, velocity = tree.center, tree.velocity
+        parts, center, velocity = _subtree(view, self.body)
         total = np.zeros(center.shape)
-        for part in tree.parts:
+        for part in parts:
             arm, speed = part.place - center, part.motion[..., 3:] - velocity
             total = total + turned(part.inertia, part.motion[..., :3]) + part.mass * np.cross(arm, speed)
         return total
@@ -283,22 +269,15 @@ def _transmitted(view: StepView, sensor: OnBody) -> FloatArray:
         raise SimulationConfigError("sensor", "reads the force of a joint, and loops may carry a part of it")
     (q, v), lead = view.start_state, view.q.shape[:-1]
     frame, origin = view.pose(sensor.body, sensor.placement, before=True)
-    rotations, origins = body_poses(model, q)
     beyond = bodies_beyond(model, sensor.body)
-    numbers = [i for i, name in enumerate(model.names) if name in beyond]
     moment, force = np.zeros((*lead, 3)), np.zeros((*lead, 3))
-    for i in numbers:
-        inertia, name = model.bodies[i].inertia, model.names[i]
-        if inertia is None:
-            continue
-        R = rotations[..., i, :, :]
-        I = R @ inertia.inertia @ np.swapaxes(R, -1, -2)
-        motion, w = view.acceleration(name, inertia.com), point_velocity_6d(model, q, v, name, inertia.com)[..., :3]
-        pull = inertia.mass * (motion[..., 3:] - model.gravity)
-        arm = origins[..., i, :] + R @ inertia.com - origin
-        turn = turned(I, motion[..., :3]) + np.cross(w, turned(I, w))
-        moment, force = moment + turn + np.cross(arm, pull), force + pull
+    for part in _parts(model, q, v, beyond):
+        motion, w = view.acceleration(part.body, part.com), part.motion[..., :3]
+        pull = part.mass * (motion[..., 3:] - model.gravity)
+        turn = turned(part.inertia, motion[..., :3]) + np.cross(w, turned(part.inertia, w))
+        moment, force = moment + turn + np.cross(part.place - origin, pull), force + pull
     # Subtract the contact forces; forces between two of the bodies cancel.
+    numbers = [i for i, name in enumerate(model.names) if name in beyond]
     sign = np.isin(table.body_b, numbers).astype(np.float64) - np.isin(table.body_a, numbers)
     steps = table.step - table.scope.first
     arm = table.point - np.broadcast_to(origin, (*lead, 3)).reshape(-1, 3)[steps]

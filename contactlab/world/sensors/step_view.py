@@ -66,9 +66,7 @@ class StepView:
 
     def read(self, sensor: Sensor) -> FloatArray:
         """Return ``sensor.measure(self)``: (d,) for one step, (n, d) for n steps."""
-        # Not `isinstance`, which for a protocol takes longer than many a reading.
-        if not callable(getattr(sensor, "measure", None)):
-            raise SimulationConfigError("sensor", f"must offer measure(view), got {type(sensor).__name__}")
+        _check_sensor(sensor)
         return sensor.measure(self)
 
     @property
@@ -147,6 +145,7 @@ def _spread(name: str, value: object) -> FloatArray:
 
 
 def _check_sensor(sensor: object) -> None:
+    # Not `isinstance`, which for a protocol takes longer than many a reading.
     if not callable(getattr(sensor, "measure", None)):
         raise SimulationConfigError("sensor", f"must offer measure(view), got {type(sensor).__name__}")
 

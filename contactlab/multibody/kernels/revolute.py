@@ -21,7 +21,8 @@ import numpy as np
 
 from contactlab.multibody.kernels.codes import REVOLUTE, REVOLUTE_X, REVOLUTE_Y, SCREW, VECTOR_WIDTH
 from contactlab.multibody.kernels.layout import Tree
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.kernels.vectors import add, cross, put, put_spatial, rotate, scale, subtract, transform, vector
 from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 
@@ -124,6 +125,12 @@ def joint_sines_cosines(t: Tree, q: FloatArray, out: FloatArray) -> int:
     return full
 
 
+@kernel(inner=True)
+def turned(c: float, s: float, a: Vec3, b: Vec3) -> tuple[Vec3, Vec3]:
+    """Return two axes after a turn from the first to the second, by its cosine and sine."""
+    return add(scale(c, a), scale(s, b)), subtract(scale(c, b), scale(s, a))
+
+
 @kernel(inline=True)
 def revolute_pose(
     kind: int,
@@ -143,71 +150,22 @@ def revolute_pose(
     ``Ru`` and ``pu`` are the parent's pose, ``X`` and ``x`` the joint's pose in the parent; c and s are cosine and sine
     of the joint's angle.
     """
-    # origin
-    r0, r1, r2, r3, r4, r5, r6, r7, r8 = Ru[0], Ru[1], Ru[2], Ru[3], Ru[4], Ru[5], Ru[6], Ru[7], Ru[8]
-    px = pu[0] + r0 * x[0] + r1 * x[1] + r2 * x[2]
-    py = pu[1] + r3 * x[0] + r4 * x[1] + r5 * x[2]
-    pz = pu[2] + r6 * x[0] + r7 * x[1] + r8 * x[2]
-    p[0] = px
-    p[1] = py
-    p[2] = pz
-    # the joint's axes in the world
-    a0 = r0 * X[0] + r1 * X[3] + r2 * X[6]
-    a1 = r0 * X[1] + r1 * X[4] + r2 * X[7]
-    a2 = r0 * X[2] + r1 * X[5] + r2 * X[8]
-    a3 = r3 * X[0] + r4 * X[3] + r5 * X[6]
-    a4 = r3 * X[1] + r4 * X[4] + r5 * X[7]
-    a5 = r3 * X[2] + r4 * X[5] + r5 * X[8]
-    a6 = r6 * X[0] + r7 * X[3] + r8 * X[6]
-    a7 = r6 * X[1] + r7 * X[4] + r8 * X[7]
-    a8 = r6 * X[2] + r7 * X[5] + r8 * X[8]
+    # origin, and the joint's axes in the world
+    origin = transform(Ru, vector(pu), vector(x))
+    put(origin, p)
+    e0, e1, e2 = (rotate(Ru, (X[0], X[3], X[6])), rotate(Ru, (X[1], X[4], X[7])), rotate(Ru, (X[2], X[5], X[8])))
     # rotation about one of them
+    axis = e0
     if kind == REVOLUTE_X:
-        wx = a0
-        wy = a3
-        wz = a6
-        R[0] = a0
-        R[1] = a1 * c + a2 * s
-        R[2] = a2 * c - a1 * s
-        R[3] = a3
-        R[4] = a4 * c + a5 * s
-        R[5] = a5 * c - a4 * s
-        R[6] = a6
-        R[7] = a7 * c + a8 * s
-        R[8] = a8 * c - a7 * s
+        e1, e2 = turned(c, s, e1, e2)
     elif kind == REVOLUTE_Y:
-        wx = a1
-        wy = a4
-        wz = a7
-        R[0] = a0 * c - a2 * s
-        R[1] = a1
-        R[2] = a2 * c + a0 * s
-        R[3] = a3 * c - a5 * s
-        R[4] = a4
-        R[5] = a5 * c + a3 * s
-        R[6] = a6 * c - a8 * s
-        R[7] = a7
-        R[8] = a8 * c + a6 * s
+        axis = e1
+        e2, e0 = turned(c, s, e2, e0)
     else:
-        wx = a2
-        wy = a5
-        wz = a8
-        R[0] = a0 * c + a1 * s
-        R[1] = a1 * c - a0 * s
-        R[2] = a2
-        R[3] = a3 * c + a4 * s
-        R[4] = a4 * c - a3 * s
-        R[5] = a5
-        R[6] = a6 * c + a7 * s
-        R[7] = a7 * c - a6 * s
-        R[8] = a8
+        axis = e2
+        e0, e1 = turned(c, s, e0, e1)
+    R[0], R[3], R[6] = e0
+    R[1], R[4], R[7] = e1
+    R[2], R[5], R[8] = e2
     # motion column
-    dx = px - about[0]
-    dy = py - about[1]
-    dz = pz - about[2]
-    column[0] = wx
-    column[1] = wy
-    column[2] = wz
-    column[3] = dy * wz - dz * wy
-    column[4] = dz * wx - dx * wz
-    column[5] = dx * wy - dy * wx
+    put_spatial(axis, cross(subtract(origin, vector(about)), axis), column)

@@ -29,8 +29,8 @@ from contactlab.spatial.kernels.vectors import (
     linear,
     put,
     put_spatial,
-    scale,
     subtract,
+    times,
     vector,
     vector_at,
 )
@@ -42,7 +42,7 @@ Six = tuple[float, float, float, float, float, float]
 
 
 @kernel(inner=True)
-def times(A: Six, v: Vec3) -> Vec3:
+def upper_times(A: Six, v: Vec3) -> Vec3:
     """Return A v for a symmetric matrix, its upper triangle by rows."""
     return (
         A[0] * v[0] + A[1] * v[1] + A[2] * v[2],
@@ -96,13 +96,13 @@ def articulate(
         # U = K S and the pivot of the degree of freedom
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
             w, v = vector(S[j]), linear(S[j])
-            n = add(times(angular, w), (dot(mixed_0, v), dot(mixed_1, v), dot(mixed_2, v)))
+            n = add(upper_times(angular, w), (dot(mixed_0, v), dot(mixed_1, v), dot(mixed_2, v)))
             f = (
                 mixed_0[0] * w[0] + mixed_1[0] * w[1] + mixed_2[0] * w[2],
                 mixed_0[1] * w[0] + mixed_1[1] * w[1] + mixed_2[1] * w[2],
                 mixed_0[2] * w[0] + mixed_1[2] * w[1] + mixed_2[2] * w[2],
             )
-            f = add(f, times(straight, v))
+            f = add(f, upper_times(straight, v))
             # the rotor acts on its own joint only
             pivot = dot(n, w) + dot(f, v) + t.armature[j]
             if not pivot > PIVOT * (Ki[21] * dot(w, w) + Ki[22] * dot(v, v)):
@@ -114,14 +114,14 @@ def articulate(
             if loaded:
                 rest = load[j] - (dot(w, moment) + dot(v, force))
                 load[j] = rest
-                moment = add(moment, scale(rest * inverse, n))
-                force = add(force, scale(rest * inverse, f))
+                moment = add(moment, times(rest * inverse, n))
+                force = add(force, times(rest * inverse, f))
             # K -= U U^T / D
-            g, h = scale(inverse, n), scale(inverse, f)
+            g, h = times(inverse, n), times(inverse, f)
             angular, straight = less_product(angular, g, n), less_product(straight, h, f)
-            mixed_0 = subtract(mixed_0, scale(g[0], f))
-            mixed_1 = subtract(mixed_1, scale(g[1], f))
-            mixed_2 = subtract(mixed_2, scale(g[2], f))
+            mixed_0 = subtract(mixed_0, times(g[0], f))
+            mixed_1 = subtract(mixed_1, times(g[1], f))
+            mixed_2 = subtract(mixed_2, times(g[2], f))
         # sum over the children of the parent
         up = t.parent[i]
         if up >= 0:
@@ -147,7 +147,7 @@ def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, 
             rest = x[j] - (dot(vector(S[j]), moment) + dot(linear(S[j]), force))
             x[j] = rest
             rest *= D[j]
-            moment, force = add(moment, scale(rest, vector(U[j]))), add(force, scale(rest, linear(U[j])))
+            moment, force = add(moment, times(rest, vector(U[j]))), add(force, times(rest, linear(U[j])))
         # the parent carries the remaining force
         up = t.parent[i]
         if up >= 0:
@@ -167,7 +167,7 @@ def outward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray,
         for j in range(t.iv[i], t.iv[i + 1]):
             rate = (x[j] - (dot(vector(U[j]), turn) + dot(linear(U[j]), shift))) * D[j]
             x[j] = rate
-            turn, shift = add(turn, scale(rate, vector(S[j]))), add(shift, scale(rate, linear(S[j])))
+            turn, shift = add(turn, times(rate, vector(S[j]))), add(shift, times(rate, linear(S[j])))
         # acceleration of the link
         put_spatial(turn, shift, P[i])
 

@@ -31,9 +31,9 @@ from contactlab.spatial.kernels.vectors import (
     put_spatial,
     rotate,
     rotate_inverse,
-    scale,
     subtract,
     symmetric_times,
+    times,
     vector,
     vector_at,
 )
@@ -50,7 +50,7 @@ def sum_masses(t: Tree, R: FloatArray, p: FloatArray, fixed: FloatArray, out: Fl
         own = t.mass[i]
         if own != 0.0:
             m += own
-            first = add(first, scale(own, add(vector(p[i]), rotate(R[i], vector(t.com[i])))))
+            first = add(first, times(own, add(vector(p[i]), rotate(R[i], vector(t.com[i])))))
     # centre of mass
     out[0] = m
     for k in range(3):
@@ -75,8 +75,8 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
         w = rotate_inverse(R[i], vector(V[i]))
         l = symmetric_times(J, w)
         # sums, with moments about the common centre of mass
-        momentum = add(momentum, scale(m, u))
-        moment = scale(m, cross(subtract(c, vector_at(out, 1)), u))
+        momentum = add(momentum, times(m, u))
+        moment = times(m, cross(subtract(c, vector_at(out, 1)), u))
         angular = add(angular, add(rotate(R[i], l), moment))
         energy += 0.5 * (m * dot(u, u) + dot(w, l))
     # results
@@ -299,7 +299,7 @@ def centroidal_rates(
     rest = 0.0
     part = 1.0 / total[0] if total[0] > 0.0 else 0.0
     for j in range(nv):
-        shift = scale(part, linear(out[1, :, j]))
+        shift = times(part, linear(out[1, :, j]))
         for number in range(0, 4, 2):
             column = out[number, :, j]
             put(subtract(vector(column), cross(shift, vector_at(sums, 3 * (number // 2)))), column)

@@ -16,7 +16,7 @@ from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SCREW, SPHERICA
 from contactlab.multibody.kernels.kinematics import add_cross_motion, motion_in_world, screw_change
 from contactlab.multibody.kernels.layout import Frames, Tree
 from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.kernels.vectors import add_spatial, add_to, copy, put_pair, put_spatial, scale, vector
+from contactlab.spatial.kernels.vectors import add_spatial, add_to, copy, put_pair, put_spatial, times, vector
 from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 
@@ -42,7 +42,7 @@ def fill_column_derivatives(
             copy(A[up], push)
         else:
             put_spatial((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), base)
-            put_spatial((0.0, 0.0, 0.0), scale(-weight, vector(t.gravity)), push)
+            put_spatial((0.0, 0.0, 0.0), times(-weight, vector(t.gravity)), push)
         # columns of the joint
         for j in range(first, t.iv[i + 1]):
             s = f.S[j]
@@ -93,9 +93,9 @@ def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: Flo
     none, row, rate = (0.0, 0.0, 0.0), K[j], v[j]
     e = screw_change(f.p[i], f.p[t.root[i]], f.S[j])
     # its terms
-    add_spatial(none, scale(rate, e), view_1d(row, 0, 6))
-    add_spatial(none, scale(a[j], e), view_1d(row, 6, 6))
-    add_spatial(none, scale(2.0 * rate, e), view_1d(row, 12, 6))
+    add_spatial(none, times(rate, e), view_1d(row, 0, 6))
+    add_spatial(none, times(a[j], e), view_1d(row, 6, 6))
+    add_spatial(none, times(2.0 * rate, e), view_1d(row, 12, 6))
     if t.parent[i] >= 0:
         change = view_1d(f.scratch, 6, 6)
         put_spatial(none, e, change)

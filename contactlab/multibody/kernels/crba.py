@@ -21,9 +21,9 @@ from contactlab.spatial.kernels.vectors import (
     dot,
     linear,
     rotate,
-    scale,
     subtract,
     symmetric_times,
+    times,
     vector,
     vector_at,
 )
@@ -46,7 +46,7 @@ def world_inertias(t: Tree, R: FloatArray, p: FloatArray, B: FloatArray) -> None
         x, y, z = vector(Ri), vector_at(Ri, 3), vector_at(Ri, 6)
         a, b, e = symmetric_times(J, x), symmetric_times(J, y), symmetric_times(J, z)
         # J in world axes, moved to the origin
-        h = scale(t.mass[i], c)
+        h = times(t.mass[i], c)
         Bi = B[i]
         Bi[0] = t.mass[i]
         Bi[1], Bi[2], Bi[3] = h
@@ -67,7 +67,7 @@ def inertia_times(B: FloatArray, s: FloatArray) -> tuple[Vec3, Vec3]:
         B[7] * w[0] + B[5] * w[1] + B[9] * w[2],
         B[8] * w[0] + B[9] * w[1] + B[6] * w[2],
     )
-    return add(moment, cross(h, v)), subtract(scale(B[0], v), cross(h, w))
+    return add(moment, cross(h, v)), subtract(times(B[0], v), cross(h, w))
 
 
 @kernel

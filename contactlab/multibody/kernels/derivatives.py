@@ -35,8 +35,8 @@ from contactlab.spatial.kernels.vectors import (
     put_pair,
     rotate,
     rotate_inverse,
-    scale,
     subtract,
+    times,
     vector,
     vector_at,
 )
@@ -158,11 +158,11 @@ def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
         half = 0.5 * (Bi[4] + Bi[5] + Bi[6])
         rows = (half - Bi[4], -Bi[7], -Bi[8]), (-Bi[7], half - Bi[5], -Bi[9]), (-Bi[8], -Bi[9], half - Bi[6])
         # sum m u c^T by rows: its columns are v h_k + w x row k
-        Gi[0], Gi[3], Gi[6] = add(scale(h[0], v), cross(w, rows[0]))
-        Gi[1], Gi[4], Gi[7] = add(scale(h[1], v), cross(w, rows[1]))
-        Gi[2], Gi[5], Gi[8] = add(scale(h[2], v), cross(w, rows[2]))
+        Gi[0], Gi[3], Gi[6] = add(times(h[0], v), cross(w, rows[0]))
+        Gi[1], Gi[4], Gi[7] = add(times(h[1], v), cross(w, rows[1]))
+        Gi[2], Gi[5], Gi[8] = add(times(h[2], v), cross(w, rows[2]))
         # momentum
-        put(add(scale(Bi[0], v), cross(w, h)), view_1d(Gi, 9, 3))
+        put(add(times(Bi[0], v), cross(w, h)), view_1d(Gi, 9, 3))
 
 
 @kernel(inner=True)
@@ -174,8 +174,8 @@ def inertial(B: FloatArray, s: FloatArray) -> Pair:
 @kernel(inner=True)
 def twice_gain(g: FloatArray, x: Vec3) -> Pair:
     """Return 2 B x for a motion with angular part x; g (12,) is a row of `momenta`, or a sum of rows."""
-    angular = subtract(scale(g[0] + g[4] + g[8], x), rotate(g, x))
-    return scale(2.0, angular), scale(2.0, cross(x, vector_at(g, 9)))
+    angular = subtract(times(g[0] + g[4] + g[8], x), rotate(g, x))
+    return times(2.0, angular), times(2.0, cross(x, vector_at(g, 9)))
 
 
 @kernel(inner=True)
@@ -186,7 +186,7 @@ def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: F
     """
     for i in range(P.shape[0]):
         moment, force = twice_gain(G[i], vector(V[i]))
-        put_pair(add_pairs(inertial(B[i], A[i]), (scale(0.5, moment), scale(0.5, force))), P[i])
+        put_pair(add_pairs(inertial(B[i], A[i]), (times(0.5, moment), times(0.5, force))), P[i])
         if E.shape[0] > 0:
             add_to(E[i], P[i])
 
@@ -246,8 +246,8 @@ def fill_force_derivatives(
             r = add_pairs(inertial(Bi, view_1d(row, 12, 6)), twice_gain(Gi, vector(s)))
             d = add_pairs(inertial(Bi, view_1d(row, 6, 6)), twice_gain(Gi, vector(row)))
             # 2 B^T s
-            turn = subtract(scale(Gi[0] + Gi[4] + Gi[8], vector(s)), rotate_inverse(Gi, vector(s)))
-            b = scale(2.0, add(turn, cross(vector_at(Gi, 9), linear(s))))
+            turn = subtract(times(Gi[0] + Gi[4] + Gi[8], vector(s)), rotate_inverse(Gi, vector(s)))
+            b = times(2.0, add(turn, cross(vector_at(Gi, 9), linear(s))))
             # turned forces S x* f of inertia; P holds these less the external forces, -E
             c, e = cross_force(s, Pi), ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
             if outside:

@@ -31,7 +31,7 @@ from contactlab.multibody.kernels.codes import (
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.spatial.kernels.vectors import add_to, copy, cross, dot, linear, scale, vector, vector_at
+from contactlab.spatial.kernels.vectors import add_to, copy, cross, dot, linear, times, vector, vector_at
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
@@ -62,7 +62,7 @@ def rotate_quaternion(q: FloatArray, at: int, a: float, b: float, c: float, out:
     # unit length
     inverse = 1.0 / np.sqrt(w * w + v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     out[at] = w * inverse
-    out[at + 1], out[at + 2], out[at + 3] = scale(inverse, v)
+    out[at + 1], out[at + 2], out[at + 3] = times(inverse, v)
 
 
 @kernel(inline=True)
@@ -75,11 +75,11 @@ def rotation_between(q0: FloatArray, q1: FloatArray, at: int, out: FloatArray, t
     conjugate = (-q0[at + 1], -q0[at + 2], -q0[at + 3])
     w, v = quaternion_product(q0[at], conjugate, q1[at], vector_at(q1, at + 1))
     if w < 0.0:
-        w, v = -w, scale(-1.0, v)
+        w, v = -w, times(-1.0, v)
     # its rotation vector
     sine = np.sqrt(dot(v, v))
     factor = 2.0 / w * (1.0 - sine * sine / (3.0 * w * w)) if sine < 1e-5 else 2.0 * np.arctan2(sine, w) / sine
-    out[to], out[to + 1], out[to + 2] = scale(factor, v)
+    out[to], out[to + 1], out[to + 2] = times(factor, v)
 
 
 @kernel(inline=True)

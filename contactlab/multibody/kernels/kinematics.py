@@ -35,8 +35,8 @@ from contactlab.spatial.kernels.vectors import (
     put,
     put_spatial,
     rotate,
-    scale,
     subtract,
+    times,
     transform,
     vector,
     vector_at,
@@ -139,7 +139,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
                 put_spatial((0.0, 0.0, 0.0), (A[k], A[3 + k], A[6 + k]), S[iv + k])
         elif kind in (PRISMATIC, SCREW):
             shift = rotate(A, linear(t.axis[i]))
-            here = add(here, scale(q[iq], shift))
+            here = add(here, times(q[iq], shift))
             put_spatial((0.0, 0.0, 0.0), shift, S[iv])
         elif kind == CUSTOM:
             here = add(here, rotate(A, vector_at(custom[t.custom[i]], 9)))
@@ -185,7 +185,7 @@ def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatAr
 @kernel
 def add_cross_motion(v: FloatArray, s: FloatArray, factor: float, out: FloatArray) -> None:
     """Add factor v x s to ``out`` for motion vectors (6,), angular part first (Featherstone 2008, equation 2.31)."""
-    w, u = scale(factor, vector(v)), scale(factor, linear(v))
+    w, u = times(factor, vector(v)), times(factor, linear(v))
     add_spatial(cross(w, vector(s)), cross_linear(w, u, vector(s), linear(s)), out)
 
 
@@ -220,7 +220,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
             # by far the most frequent case, in scalars: v_i = v_up + s rate, c_i = v_up x s rate
             Vu, s = at.V[up], at.S[first]
             w, u = vector(Vu), linear(Vu)
-            a, b = scale(v[first], vector(s)), scale(v[first], linear(s))
+            a, b = times(v[first], vector(s)), times(v[first], linear(s))
             put_spatial(add(w, a), add(u, b), Vi)
             put_spatial(cross(w, a), cross_linear(w, u, a, b), Ci)
             continue
@@ -247,7 +247,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
         # own velocity products
         if kind == SCREW:
             # the moving axis of a screw with the shift t gives t x w rate^2
-            change = scale(v[first] * v[first], screw_change(at.p[i], at.p[t.root[i]], at.S[first]))
+            change = times(v[first] * v[first], screw_change(at.p[i], at.p[t.root[i]], at.S[first]))
             add_spatial((0.0, 0.0, 0.0), change, Ci)
         elif kind == CUSTOM:
             # S is constant in the axes of the child except for its own velocity product c

@@ -20,9 +20,9 @@ from contactlab.spatial.kernels.vectors import (
     put_spatial,
     rotate,
     rotate_inverse,
-    scale,
     subtract,
     symmetric_times,
+    times,
     vector,
 )
 from lcp.compiler.views import view_1d, view_2d
@@ -78,11 +78,11 @@ def accelerations(t: Tree, S: FloatArray, C: FloatArray, a: FloatArray, g: float
         if up >= 0:
             put_spatial(add(vector(A[up]), vector(Ci)), add(linear(A[up]), linear(Ci)), Ai)
         else:
-            put_spatial(vector(Ci), add(linear(Ci), scale(-g, vector(t.gravity))), Ai)
+            put_spatial(vector(Ci), add(linear(Ci), times(-g, vector(t.gravity))), Ai)
         # accelerations of the degrees of freedom
         if a.shape[0] > 0:
             for j in range(t.iv[i], t.iv[i + 1]):
-                add_spatial(scale(a[j], vector(S[j])), scale(a[j], linear(S[j])), Ai)
+                add_spatial(times(a[j], vector(S[j])), times(a[j], linear(S[j])), Ai)
 
 
 @kernel(inline=True)
@@ -104,7 +104,7 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
         # its velocity, then its acceleration times the mass
         w, turn = vector(f.V[i]), vector(A[i])
         u = velocity_of_point(f.V[i], c)
-        force = scale(m, add(add(linear(A[i]), cross(turn, c)), cross(w, u)))
+        force = times(m, add(add(linear(A[i]), cross(turn, c)), cross(w, u)))
         # torque about the centre of mass, with angular velocity and acceleration in link axes
         b = rotate_inverse(Ri, w)
         torque = add(symmetric_times(J, rotate_inverse(Ri, turn)), cross(b, symmetric_times(J, b)))
@@ -125,7 +125,7 @@ def subtract_external(t: Tree, p: FloatArray, f_ext: FloatArray, F: FloatArray) 
             # moment about the root's origin, and force
             force = linear(f_ext[b])
             moment = subtract(vector(f_ext[b]), cross(vector(p[t.root[i]]), force))
-            add_spatial(scale(-1.0, moment), scale(-1.0, force), F[i])
+            add_spatial(times(-1.0, moment), times(-1.0, force), F[i])
 
 
 @kernel

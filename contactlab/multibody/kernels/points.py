@@ -23,8 +23,8 @@ from contactlab.spatial.kernels.vectors import (
     put,
     put_spatial,
     rotate,
-    scale,
     subtract,
+    times,
     vector,
     vector_at,
 )
@@ -114,7 +114,7 @@ def velocity_of(
     # degrees of freedom from the last one to the root
     j = last
     while j >= 0:
-        velocity = add(velocity, scale(v[j], velocity_of_point(S[j], d)))
+        velocity = add(velocity, times(v[j], velocity_of_point(S[j], d)))
         j = dof_parent[j]
     put(velocity, out)
 

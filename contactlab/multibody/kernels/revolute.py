@@ -22,7 +22,7 @@ import numpy as np
 from contactlab.multibody.kernels.codes import REVOLUTE, REVOLUTE_X, REVOLUTE_Y, SCREW, VECTOR_WIDTH
 from contactlab.multibody.kernels.layout import Tree
 from contactlab.spatial.arrays import FloatArray, Vec3
-from contactlab.spatial.kernels.vectors import add, cross, put, put_spatial, rotate, scale, subtract, transform, vector
+from contactlab.spatial.kernels.vectors import add, cross, put, put_spatial, rotate, subtract, times, transform, vector
 from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 
@@ -128,7 +128,7 @@ def joint_sines_cosines(t: Tree, q: FloatArray, out: FloatArray) -> int:
 @kernel(inner=True)
 def turned(c: float, s: float, a: Vec3, b: Vec3) -> tuple[Vec3, Vec3]:
     """Return two axes after a turn from the first to the second, by its cosine and sine."""
-    return add(scale(c, a), scale(s, b)), subtract(scale(c, b), scale(s, a))
+    return add(times(c, a), times(s, b)), subtract(times(c, b), times(s, a))
 
 
 @kernel(inline=True)

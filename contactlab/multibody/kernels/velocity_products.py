@@ -45,9 +45,9 @@ from contactlab.spatial.kernels.vectors import (
     linear,
     put,
     rotate_inverse,
-    scale,
     subtract,
     symmetric_times,
+    times,
     vector,
     vector_at,
 )
@@ -69,8 +69,8 @@ RESIDUAL_TOLERANCE = 1e-9
 @kernel(inner=True)
 def midpoint_residual(inertia: FloatArray, impulse: Vec3, w: Vec3, d: Vec3, h: float) -> Vec3:
     """Return I d + h wm x I wm - h torque for w+ = w + d; ``impulse`` is h torque."""
-    middle = add(w, scale(0.5, d))
-    gyroscopic = scale(h, cross(middle, symmetric_times(inertia, middle)))
+    middle = add(w, times(0.5, d))
+    gyroscopic = times(h, cross(middle, symmetric_times(inertia, middle)))
     return subtract(add(symmetric_times(inertia, d), gyroscopic), impulse)
 
 
@@ -82,7 +82,7 @@ def midpoint_step(inertia: FloatArray, torque: Vec3, w: Vec3, h: float) -> tuple
     in a stall.
     """
     # residual without a change
-    impulse, d = scale(h, torque), (0.0, 0.0, 0.0)
+    impulse, d = times(h, torque), (0.0, 0.0, 0.0)
     f = midpoint_residual(inertia, impulse, w, d, h)
     size = dot(f, f)
     for _ in range(MAX_ITERATIONS):
@@ -90,7 +90,7 @@ def midpoint_step(inertia: FloatArray, torque: Vec3, w: Vec3, h: float) -> tuple
             break
         # Jacobian I + h/2 ([wm]x I - [I wm]x)
         g = 0.5 * h
-        ax, ay, az = middle = add(w, scale(0.5, d))
+        ax, ay, az = middle = add(w, times(0.5, d))
         i00, i11, i22, i01, i02, i12 = inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]
         lx, ly, lz = symmetric_times(inertia, middle)
         j00 = i00 + g * (ay * i02 - az * i01)
@@ -116,7 +116,7 @@ def midpoint_step(inertia: FloatArray, torque: Vec3, w: Vec3, h: float) -> tuple
         share = 1.0
         smaller = False
         for _ in range(MAX_HALVINGS):
-            e = add(d, scale(share, step))
+            e = add(d, times(share, step))
             f = midpoint_residual(inertia, impulse, w, e, h)
             trial = dot(f, f)
             if trial < size:
@@ -191,11 +191,11 @@ def rotation_load(
     if t.kind[i] == FLOATING:
         # floating: the applied force about the centre of mass, where the weight has no torque
         for k in range(3):
-            force = subtract(force, scale(tau[a + k], linear(S[a + k])))
+            force = subtract(force, times(tau[a + k], linear(S[a + k])))
         a += 3
     else:
         # spherical: about the joint, whose force is unknown; the weight has a torque
-        force = scale(m, vector(t.gravity))
+        force = times(m, vector(t.gravity))
         inertia[0] += m * (y * y + z * z)
         inertia[1] += m * (x * x + z * z)
         inertia[2] += m * (x * x + y * y)
@@ -240,12 +240,12 @@ def gyroscopic_impulse(
     # load, and the explicit impulse
     a, _, torque = rotation_load(t, R, S, i, tau, inertia)
     w = vector_at(v, a)
-    explicit = scale(h, cross(w, symmetric_times(inertia, w)))
+    explicit = times(h, cross(w, symmetric_times(inertia, w)))
     # the impulse of the midpoint rule, without the explicit one
     own = Mv[a : a + 3]
     if spins:
         d = midpoint_spin(inertia, torque[0], torque[1], torque[2], w[0], w[1], w[2], h)
-        put(add(vector(own), subtract(symmetric_times(inertia, d), scale(h, torque))), own)
+        put(add(vector(own), subtract(symmetric_times(inertia, d), times(h, torque))), own)
     put(add(vector(own), explicit), own)
 
 
@@ -351,7 +351,7 @@ def limit_products(
     mass = 0.0
     if t.kind[first] == FLOATING:
         mass = L[0, 0]
-    up = scale(-1.0, vector(t.gravity))
+    up = times(-1.0, vector(t.gravity))
     # momentum after the bias without weights
     for i in range(first, last):
         Bi = B[i]

@@ -6,7 +6,7 @@ Spatial vectors are arrays of six numbers, angular part first.
 
 from __future__ import annotations
 
-from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
 #: The angular and the linear part of a spatial vector.
@@ -32,7 +32,7 @@ def linear(s: FloatArray) -> Vec3:
 
 
 @kernel(inner=True)
-def copy(a: FloatArray, out: FloatArray) -> None:
+def copy(a: FloatArray | IntArray, out: FloatArray | IntArray) -> None:
     """Fill ``out`` with the numbers of an array."""
     for k in range(out.shape[0]):
         out[k] = a[k]
@@ -94,9 +94,15 @@ def subtract(a: Vec3, b: Vec3) -> Vec3:
 
 
 @kernel(inner=True)
-def scale(factor: float, a: Vec3) -> Vec3:
+def times(factor: float, a: Vec3) -> Vec3:
     """Return the product with a number."""
     return factor * a[0], factor * a[1], factor * a[2]
+
+
+@kernel(inner=True)
+def opposite(a: Vec3) -> Vec3:
+    """Return -a."""
+    return -a[0], -a[1], -a[2]
 
 
 @kernel(inner=True)

@@ -10,14 +10,10 @@ from contactlab.contact.detection.kernels.faces import Polygon, support_face
 from contactlab.contact.detection.kernels.gjk import gjk, sharpen, weighted
 from contactlab.contact.detection.kernels.manifold import LEANING, manifold
 from contactlab.contact.detection.kernels.polish import ALL, KINKS, overlap, polish
-from contactlab.contact.detection.kernels.sphere_capsule import segment_box
-from contactlab.contact.detection.kernels.support import characteristic_size, core_radius, dot, has_curved_core
+from contactlab.contact.detection.kernels.support import characteristic_size, core_radius, has_curved_core
 from contactlab.contact.detection.kernels.touching import common_point
 from contactlab.contact.kernels.layout import (
     BITS,
-    BOX,
-    CAPSULE,
-    CONTACT,
     CORNER_POSE,
     CORNER_SIZE,
     FACES,
@@ -35,6 +31,7 @@ from contactlab.contact.kernels.layout import (
     Workspace,
 )
 from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.kernels.vectors import add, copy, dot, put, subtract, times, vector_at
 from lcp.kernels import kernel
 
 # Cores closer than this, relative to their size, get the normal of a face, because the difference of their closest
@@ -77,12 +74,11 @@ def _least(a: Posed, b: Posed, n: Vec3, value: float, faces: int, scale: float, 
                 best, depth = face, work[FACES + 4 * face + 3]
         if best < 0:
             break
-        at = FACES + 4 * best
-        start = (work[at], work[at + 1], work[at + 2])
+        start = vector_at(work, FACES + 4 * best)
         # faces with the same direction lead to the same minimum
         for face in range(faces):
             i = FACES + 4 * face
-            if dot(start, (work[i], work[i + 1], work[i + 2])) > SAME_DIRECTION:
+            if dot(start, vector_at(work, i)) > SAME_DIRECTION:
                 work[i + 3] = math.inf
         here, m = polish(a, b, start, 1e-2 * scale, scale, ALL, work)
         if here < value:
@@ -101,51 +97,44 @@ def closest(a: Posed, b: Posed, margin: float, scale: float, exact: float, room:
     radius_a, radius_b = core_radius(a), core_radius(b)
     weights, small = room.work[SCRATCH : SCRATCH + 8], max(PROOF_TOLERANCE * exact, 1e-14 * scale)
     curved = has_curved_core(a.kind) or has_curved_core(b.kind)
-    proved, faces, near, n = False, 0, 1e-5, 0
-    smooth = curved
-    if a.kind == CAPSULE and b.kind == BOX:
-        distance, nx, ny, nz, t = segment_box(a.size[1], a.pose, b.size, b.pose, room.work)
-        ax, ay, az = a.pose[9] + t * a.pose[2], a.pose[10] + t * a.pose[5], a.pose[11] + t * a.pose[8]
-        proved = apart = distance > TOUCHING * scale
+    smooth, faces, near = curved, 0, 1e-5
+    enough = margin + radius_a + radius_b
+    distance, n, lower = gjk(a, b, scale, enough, room.work, weights)
+    apart = distance > 1e-13 * scale
+    proved = apart and (distance - lower <= small or lower > enough)
+    if proved or distance > TOUCHING * scale:
+        # w = a - b, and the normal points from A to B; subtracted from zero, so that a zero entry stays +0
+        normal = subtract((0.0, 0.0, 0.0), weighted(n, weights, room.work, 0))
+        smooth = curved or distance - lower > 1e-14 * scale
+        distance = dot(normal, normal) ** 0.5
+        normal = (normal[0] / distance, normal[1] / distance, normal[2] / distance)
     else:
-        enough = margin + radius_a + radius_b
-        distance, n, lower = gjk(a, b, scale, enough, room.work, weights)
-        apart = distance > 1e-13 * scale
-        proved = apart and (distance - lower <= small or lower > enough)
-        if proved or distance > TOUCHING * scale:
-            x, y, z = weighted(n, weights, room.work, 0)
-            # w = a - b, and the normal points from A to B; subtracted from zero, so that a zero entry stays +0
-            nx, ny, nz = 0.0 - x, 0.0 - y, 0.0 - z
-            length = (nx * nx + ny * ny + nz * nz) ** 0.5
-            nx, ny, nz, distance = nx / length, ny / length, nz / length, length
-            smooth = curved or distance - lower > 1e-14 * scale
-        else:
-            depth, nx, ny, nz, faces = epa(a, b, n, scale, room, weights)
-            distance, n, near = -depth, 3, (1e-2 if curved else 1e-5)
-        ax, ay, az = weighted(n, weights, room.work, 3)
+        depth, nx, ny, nz, faces = epa(a, b, n, scale, room, weights)
+        distance, normal, n, near = -depth, (nx, ny, nz), 3, (1e-2 if curved else 1e-5)
+    on_a = weighted(n, weights, room.work, 3)
     # refine the direction until the gap is proved and both shapes have points at that distance
     if (smooth and distance <= margin + radius_a + radius_b) or not proved:
-        point, off = (ax, ay, az), math.inf
+        point, off = on_a, math.inf
         if smooth:
             # the distance of a curved rim or mantle is known before its direction
             allowed = DEPTH_TOLERANCE * scale if distance <= TOUCHING * scale else math.inf
             for stage in range(KINKS, ALL):
-                value, m = polish(a, b, (nx, ny, nz), near * scale, scale, stage, room.work)
-                off, point = common_point(a, b, m, -value, (ax, ay, az), scale, room.work)
+                value, m = polish(a, b, normal, near * scale, scale, stage, room.work)
+                off, point = common_point(a, b, m, -value, on_a, scale, room.work)
                 if off <= POINT_TOLERANCE * exact and value + distance <= allowed:
-                    proved, distance, (nx, ny, nz), (ax, ay, az) = True, -value, m, point
+                    proved, distance, normal, on_a = True, -value, m, point
                     break
-        elif overlap(a, b, (nx, ny, nz)) + distance <= small:
-            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
+        elif overlap(a, b, normal) + distance <= small:
+            off, on_a = common_point(a, b, normal, distance, point, scale, room.work)
             proved = off <= POINT_TOLERANCE * exact
         # the general minimisation, from the faces of the polytope too, then GJK with cores moved apart
         if not proved:
-            value, (nx, ny, nz) = polish(a, b, (nx, ny, nz), near * scale, scale, ALL, room.work)
+            value, normal = polish(a, b, normal, near * scale, scale, ALL, room.work)
             if faces > 0 and value + distance > DEPTH_TOLERANCE * scale:
-                value, (nx, ny, nz) = _least(a, b, (nx, ny, nz), value, faces, scale, room.work)
+                value, normal = _least(a, b, normal, value, faces, scale, room.work)
             distance = -value
-            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
-            first = (nx, ny, nz)
+            off, on_a = common_point(a, b, normal, distance, point, scale, room.work)
+            first = normal
             for _ in range(1 if apart else MAX_TRIES):
                 if off <= POINT_TOLERANCE * exact:
                     break
@@ -154,10 +143,10 @@ def closest(a: Posed, b: Posed, margin: float, scale: float, exact: float, room:
                     a, b, first, shift, 0.1 * POINT_TOLERANCE * exact, room.work, weights
                 )
                 if here < off:
-                    off, distance, (nx, ny, nz), (ax, ay, az) = here, -value, first, point
+                    off, distance, normal, on_a = here, -value, first, point
     # add the radii of the cores
     gap = distance - radius_a - radius_b
-    return gap, (nx, ny, nz), (ax + radius_a * nx, ay + radius_a * ny, az + radius_a * nz)
+    return gap, normal, add(on_a, times(radius_a, normal))
 
 
 @kernel
@@ -195,8 +184,7 @@ def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
     for i in range(count, count + more):
         # a contact deeper than the closest pair has another direction of escape
         if out.rows[i, GAP] >= least and not is_known(i, count, scale, out):
-            for k in range(CONTACT):
-                out.rows[kept, k] = out.rows[i, k]
+            copy(out.rows[i], out.rows[kept])
             out.features[kept] = out.features[i]
             kept += 1
     return kept
@@ -229,7 +217,7 @@ def corner_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
     for side in range(2):
         shape, other = (a, b) if side == 0 else (b, a)
         sign = 1.0 if side == 0 else -1.0
-        n = (sign * normal[0], sign * normal[1], sign * normal[2])
+        n = times(sign, normal)
         radius = core_radius(shape)
         size[0] = radius
         corner = Posed(SPHERE, size, pose, shape.data, shape.loops)
@@ -241,18 +229,17 @@ def corner_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
             # the search for closest points overwrites the face, so that it is computed again
             corners, _ = support_face(shape, n, work[SCRATCH : SCRATCH + 6], face)
             number = face.ids[i]
-            for k in range(3):
-                pose[9 + k] = face.corners[3 * i + k] - radius * n[k]
+            put(subtract(vector_at(face.corners, 3 * i), times(radius, n)), pose[9:12])
             i += 1
             code = (number << BITS) | NONE if side == 0 else (NONE << BITS) | number
             gap, m, point = closest(corner, other, margin, scale, RELATIVE_ACCURACY * wide, room)
-            if gap > margin or gap < least or m[0] * n[0] + m[1] * n[1] + m[2] * n[2] < LEANING:
+            if gap > margin or gap < least or dot(m, n) < LEANING:
                 continue
             if side == 1:
-                point = (point[0] + gap * m[0], point[1] + gap * m[1], point[2] + gap * m[2])
+                point = add(point, times(gap, m))
             if count >= out.rows.shape[0]:
                 return count + 1
-            count = append_contact(point, (sign * m[0], sign * m[1], sign * m[2]), gap, code, count, out)
+            count = append_contact(point, times(sign, m), gap, code, count, out)
             if is_known(count - 1, count - 1, scale, out):
                 count -= 1
     return count

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.gjk import ROW, add_corner, corner, triangle_normal
-from contactlab.contact.detection.kernels.support import cross, dot, has_curved_core, perpendicular
+from contactlab.contact.detection.kernels.support import has_curved_core, perpendicular
 from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Workspace
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import copy, cross, dot, subtract, times, vector_at
 from lcp.kernels import kernel
 
 # Relative accuracy of a curved core. The area of finer faces is too small for a normal, which is then known to 1e-4.
@@ -40,12 +41,10 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
         u = _from_first(1, work)
         length = math.sqrt(dot(u, u))
         e = perpendicular(u)
-        fx, fy, fz = cross(u, e)
-        f = (fx / length, fy / length, fz / length)
+        f = cross(u, e)
+        f = (f[0] / length, f[1] / length, f[2] / length)
         for i in range(4):
-            s = 1.0 if i % 2 == 0 else -1.0
-            x, y, z = e if i < 2 else f
-            add_corner(a, b, (s * x, s * y, s * z), 2, work)
+            add_corner(a, b, times(1.0 if i % 2 == 0 else -1.0, e if i < 2 else f), 2, work)
             if _normal(work, 0, 1, 2)[3] > tiny * length:
                 n = 3
                 break
@@ -64,7 +63,7 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
 @kernel
 def _from_first(i: int, work: FloatArray) -> Vec3:
     """Return vertex i minus the first."""
-    return work[ROW * i] - work[0], work[ROW * i + 1] - work[1], work[ROW * i + 2] - work[2]
+    return subtract(corner(work, i), corner(work, 0))
 
 
 @kernel
@@ -89,17 +88,16 @@ def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, 
     A face is visible if the vertex is more than ``slack`` outside its plane. The edges are stored in ``ints``.
     """
     edges, kept = 0, 0
-    x, y, z = corner(work, new)
+    x = corner(work, new)
     for face in range(faces):
         at = FACES + 4 * face
-        seen = work[at + 3] == math.inf or work[at] * x + work[at + 1] * y + work[at + 2] * z - work[at + 3] > slack
+        seen = work[at + 3] == math.inf or dot(vector_at(work, at), x) - work[at + 3] > slack
         if not seen:
             # move the face up
             if kept != face:
                 for m in range(3):
                     ints[3 * kept + m] = ints[3 * face + m]
-                for m in range(4):
-                    work[FACES + 4 * kept + m] = work[at + m]
+                copy(work[at:], work[FACES + 4 * kept : FACES + 4 * kept + 4])
             kept += 1
             continue
         # an edge of two visible faces is inside the hole, an edge of one is on its boundary
@@ -124,8 +122,7 @@ def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, 
 def _four_faces(scale: float, work: FloatArray, ints: IntArray) -> None:
     """Store the four outward faces of the tetrahedron of the first four vertices, by `_add_face`."""
     nx, ny, nz, _ = _normal(work, 0, 1, 2)
-    dx, dy, dz = _from_first(3, work)
-    j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
+    j, k = (1, 2) if dot((nx, ny, nz), _from_first(3, work)) < 0.0 else (2, 1)
     _add_face(0, j, k, 0, scale, work, ints)
     _add_face(0, k, 3, 1, scale, work, ints)
     _add_face(k, j, 3, 2, scale, work, ints)
@@ -232,9 +229,8 @@ def _barycentric_weights(
     n, total = (nx, ny, nz), 0.0
     for m in range(3):
         # area of the projection with the side opposite to vertex m
-        p, q = corner(work, (m + 1) % 3), corner(work, (m + 2) % 3)
-        u = (p[0] - depth * nx, p[1] - depth * ny, p[2] - depth * nz)
-        v = (q[0] - depth * nx, q[1] - depth * ny, q[2] - depth * nz)
+        u = subtract(corner(work, (m + 1) % 3), times(depth, n))
+        v = subtract(corner(work, (m + 2) % 3), times(depth, n))
         weights[m] = max(dot(n, cross(u, v)), 0.0)
         total += weights[m]
     if total > 0.0:

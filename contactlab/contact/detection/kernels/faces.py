@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contactlab.contact.detection.kernels.support import (
-    dot,
-    farthest_face,
-    rotate,
-    rotate_inverse,
-    transform_point,
-)
+from contactlab.contact.detection.kernels.support import farthest_face, transform_point
 from contactlab.contact.kernels.layout import (
     BITS,
     BOX,
@@ -25,6 +19,19 @@ from contactlab.contact.kernels.layout import (
     Posed,
 )
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    copy,
+    dot,
+    put,
+    put_spatial,
+    rotate,
+    rotate_inverse,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.kernels import kernel
 
 # Labels of edges of the clipping polygon start here. Labels of edges of the subject are the numbers of its vertices.
@@ -42,7 +49,7 @@ class Polygon(NamedTuple):
 def project(polygon: FloatArray, n: int, t: Vec3, s: Vec3, normal: Vec3, origin: Vec3) -> None:
     """Replace the vertices by their coordinates along two tangents and the normal, from an origin."""
     for i in range(n):
-        d = (polygon[3 * i] - origin[0], polygon[3 * i + 1] - origin[1], polygon[3 * i + 2] - origin[2])
+        d = subtract(vector_at(polygon, 3 * i), origin)
         polygon[3 * i], polygon[3 * i + 1], polygon[3 * i + 2] = dot(t, d), dot(s, d), dot(normal, d)
 
 
@@ -87,9 +94,8 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
     sense = 1.0 if area > 0.0 else -1.0
     # start with the whole subject
     n = na
+    copy(subject.corners, first[: 3 * n])
     for i in range(n):
-        for m in range(3):
-            first[3 * i + m] = subject.corners[3 * i + m]
         labels_1[2 * i] = (subject.ids[i] << BITS) | NONE
         labels_1[2 * i + 1] = subject.ids[i]
     capacity = first.shape[0] // 3
@@ -110,8 +116,7 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
             if here < -slack:
                 cut = True
             elif kept < capacity:
-                for m in range(3):
-                    second[3 * kept + m] = first[3 * i + m]
+                put(vector_at(first, 3 * i), second[3 * kept :])
                 labels_2[2 * kept] = labels_1[2 * i]
                 # if the subject leaves through a vertex on the edge, its next edge runs along that edge
                 labels_2[2 * kept + 1] = CLIPPER + j if here <= slack and there < -slack else labels_1[2 * i + 1]
@@ -120,9 +125,8 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
                 continue  # a segment has one edge
             leaves, enters = here > slack and there < -slack, here < -slack and there > slack
             if (leaves or enters) and kept < capacity:
-                t = here / (here - there)
-                for m in range(3):
-                    second[3 * kept + m] = first[3 * i + m] + t * (first[3 * i_next + m] - first[3 * i + m])
+                along = subtract(vector_at(first, 3 * i_next), vector_at(first, 3 * i))
+                put(add(vector_at(first, 3 * i), times(here / (here - there), along)), second[3 * kept :])
                 labels_2[2 * kept] = _code(labels_1[2 * i + 1], j, nb, ids_b)
                 labels_2[2 * kept + 1] = CLIPPER + j if leaves else labels_1[2 * i + 1]
                 kept += 1
@@ -130,10 +134,8 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
             continue
         # copy the result back
         n = kept
-        for i in range(n):
-            for m in range(3):
-                first[3 * i + m] = second[3 * i + m]
-            labels_1[2 * i], labels_1[2 * i + 1] = labels_2[2 * i], labels_2[2 * i + 1]
+        copy(second, first[: 3 * n])
+        copy(labels_2, labels_1[: 2 * n])
         if n == 0:
             return 0
     return n
@@ -161,16 +163,11 @@ def _box_face(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArra
     u, v = (axis + 1) % 3, (axis + 2) % 3
     for corner in range(4):
         # counter-clockwise seen from outside, on either side
-        a = s if corner in (1, 2) else -s
-        b = 1.0 if corner >= 2 else -1.0
-        at = 3 * corner
-        polygon[at + axis] = s * size[axis]
-        polygon[at + u] = a * size[u]
-        polygon[at + v] = b * size[v]
-        number = 0
-        for i in range(3):
-            number = 2 * number + int(polygon[at + i] > 0.0)
-        ids[corner] = number
+        point = polygon[3 * corner : 3 * corner + 3]
+        point[axis] = s * size[axis]
+        point[u] = (s if corner in (1, 2) else -s) * size[u]
+        point[v] = size[v] if corner >= 2 else -size[v]
+        ids[corner] = 4 * int(point[0] > 0.0) + 2 * int(point[1] > 0.0) + int(point[2] > 0.0)
     return 4
 
 
@@ -183,16 +180,13 @@ def _cylinder_face(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: In
         s = 1.0 if d[2] >= 0.0 else -1.0
         normal[2] = s
         for i in range(RIM):
-            polygon[3 * i] = size[0] * RIM_X[i]
-            polygon[3 * i + 1] = s * size[0] * RIM_Y[i]
-            polygon[3 * i + 2] = s * size[1]
+            put((size[0] * RIM_X[i], s * size[0] * RIM_Y[i], s * size[1]), polygon[3 * i :])
             ids[i] = i if s < 0.0 else RIM + i
         return RIM
     # a line of the mantle, parallel to the axis
     for end in range(2):
-        polygon[3 * end] = size[0] * d[0] / radial
-        polygon[3 * end + 1] = size[0] * d[1] / radial
-        polygon[3 * end + 2] = size[1] if end == 1 else -size[1]
+        z = size[1] if end == 1 else -size[1]
+        put((size[0] * d[0] / radial, size[0] * d[1] / radial, z), polygon[3 * end :])
         ids[end] = 2 * RIM + end
     return 2
 
@@ -203,17 +197,15 @@ def _hull_face(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, 
     # the face and its normal
     size, data, loops = shape.size, shape.data, shape.loops
     points, normals, start = int(size[1]), int(size[3]), int(size[4])
-    best = farthest_face(shape, (d[0], d[1], d[2]))
-    for i in range(3):
-        normal[i] = data[normals + 3 * best + i]
+    best = farthest_face(shape, vector(d))
+    put(vector_at(data, normals + 3 * best), normal)
     # its vertices
     first = start + loops[start + best]
     n = min(loops[start + best + 1] - loops[start + best], MAX_FACE)
     for corner in range(n):
         number = loops[first + corner]
         ids[corner] = number
-        for i in range(3):
-            polygon[3 * corner + i] = data[points + 3 * number + i]
+        put(vector_at(data, points + 3 * number), polygon[3 * corner :])
     return n
 
 
@@ -224,10 +216,9 @@ def support_face(shape: Posed, direction: Vec3, local: FloatArray, face: Polygon
     Return the number of vertices and the outward unit normal. One vertex is a point, two are a segment, both with the
     normal zero. Vertices are counter-clockwise seen from outside. ``local`` (6,) is scratch.
     """
-    kind, size, (dx, dy, dz), (polygon, ids) = shape.kind, shape.size, direction, face
+    kind, size, (polygon, ids) = shape.kind, shape.size, face
     d, normal = local[0:3], local[3:6]
-    d[0], d[1], d[2] = rotate_inverse(shape.pose, direction)
-    normal[0] = normal[1] = normal[2] = 0.0
+    put_spatial(rotate_inverse(shape.pose, direction), (0.0, 0.0, 0.0), local)
     n, radius = 1, 0.0
     if kind == BOX:
         n = _box_face(size, d, polygon, ids, normal)
@@ -246,7 +237,6 @@ def support_face(shape: Posed, direction: Vec3, local: FloatArray, face: Polygon
             polygon[2], polygon[5] = -size[1], size[1]
     # to world axes
     for corner in range(n):
-        at = 3 * corner
-        x, y, z = transform_point(shape.pose, (polygon[at], polygon[at + 1], polygon[at + 2]))
-        polygon[at], polygon[at + 1], polygon[at + 2] = x + radius * dx, y + radius * dy, z + radius * dz
-    return n, rotate(shape.pose, (normal[0], normal[1], normal[2]))
+        point = transform_point(shape.pose, vector_at(polygon, 3 * corner))
+        put(add(point, times(radius, direction)), polygon[3 * corner :])
+    return n, rotate(shape.pose, vector(normal))

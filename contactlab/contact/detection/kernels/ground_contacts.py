@@ -8,15 +8,17 @@ from contactlab.contact.detection.kernels.contacts import append_contact
 from contactlab.contact.detection.kernels.faces import RIM
 from contactlab.contact.detection.kernels.sphere_capsule import closest_on_segments
 from contactlab.contact.detection.kernels.support import (
+    axis_of,
     core_radius,
     ground_point,
     ground_point_count,
-    rotate,
-    rotate_inverse,
+    origin,
     transform_point,
+    unit,
 )
 from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, ContactBuffer, Posed
 from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.kernels.vectors import add, dot, opposite, rotate, rotate_inverse, subtract, times, vector
 from lcp.kernels import kernel
 
 
@@ -46,37 +48,29 @@ def height_at(x: float, y: float, size: FloatArray, data: FloatArray) -> float:
 
 
 @kernel
-def closest_on_triangle(
-    ax: float, ay: float, az: float, bx: float, by: float, bz: float, cx: float, cy: float, cz: float
-) -> tuple[float, float, float]:
+def closest_on_triangle(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
     """Return the point of the triangle a, b, c closest to the origin (Ericson 2005, section 5.1.5)."""
     # Voronoi regions of the vertices and sides
-    ux, uy, uz, vx, vy, vz = bx - ax, by - ay, bz - az, cx - ax, cy - ay, cz - az
-    d1, d2 = -(ux * ax + uy * ay + uz * az), -(vx * ax + vy * ay + vz * az)
+    u, v = subtract(b, a), subtract(c, a)
+    d1, d2, d3, d4, d5, d6 = -dot(u, a), -dot(v, a), -dot(u, b), -dot(v, b), -dot(u, c), -dot(v, c)
     if d1 <= 0.0 and d2 <= 0.0:
-        return ax, ay, az
-    d3, d4 = -(ux * bx + uy * by + uz * bz), -(vx * bx + vy * by + vz * bz)
+        return a
     if d3 >= 0.0 and d4 <= d3:
-        return bx, by, bz
+        return b
     vc = d1 * d4 - d3 * d2
     if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        s = d1 / (d1 - d3)
-        return ax + s * ux, ay + s * uy, az + s * uz
-    d5, d6 = -(ux * cx + uy * cy + uz * cz), -(vx * cx + vy * cy + vz * cz)
+        return add(a, times(d1 / (d1 - d3), u))
     if d6 >= 0.0 and d5 <= d6:
-        return cx, cy, cz
+        return c
     vb = d5 * d2 - d1 * d6
     if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        s = d2 / (d2 - d6)
-        return ax + s * vx, ay + s * vy, az + s * vz
+        return add(a, times(d2 / (d2 - d6), v))
     va = d3 * d6 - d5 * d4
     if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
-        s = (d4 - d3) / ((d4 - d3) + (d5 - d6))
-        return bx + s * (cx - bx), by + s * (cy - by), bz + s * (cz - bz)
+        return add(b, times((d4 - d3) / ((d4 - d3) + (d5 - d6)), subtract(c, b)))
     # inside: barycentric coordinates
     total = va + vb + vc
-    s, t = vb / total, vc / total
-    return ax + s * ux + t * vx, ay + s * uy + t * vy, az + s * uz + t * vz
+    return add(add(a, times(vb / total, u)), times(vc / total, v))
 
 
 @kernel
@@ -97,7 +91,7 @@ def signed_distance(p: Vec3, within: float, size: FloatArray, data: FloatArray) 
     i0, i1 = cell_range(x - near, x + near, dx, nx)
     j0, j1 = cell_range(y - near, y + near, dy, ny)
     # closest point over both triangles of each cell within reach
-    best, qx, qy, qz, mx, my, mz = math.inf, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
+    best, closest, slope = math.inf, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
     for i in range(i0, i1):
         for j in range(j0, j1):
             at = start + i * ny + j
@@ -105,21 +99,23 @@ def signed_distance(p: Vec3, within: float, size: FloatArray, data: FloatArray) 
             z00, z10, z01, z11 = data[at] - z, data[at + ny] - z, data[at + 1] - z, data[at + ny + 1] - z
             for half in range(2):
                 if half == 0:
-                    px, py, pz = closest_on_triangle(x0, y0, z00, x1, y0, z10, x1, y1, z11)
-                    ex, ey = -(z10 - z00) / dx, -(z11 - z10) / dy
+                    q = closest_on_triangle((x0, y0, z00), (x1, y0, z10), (x1, y1, z11))
+                    m = (-(z10 - z00) / dx, -(z11 - z10) / dy, 1.0)
                 else:
-                    px, py, pz = closest_on_triangle(x0, y0, z00, x1, y1, z11, x0, y1, z01)
-                    ex, ey = -(z11 - z01) / dx, -(z01 - z00) / dy
-                length2 = px * px + py * py + pz * pz
-                if length2 < best:
-                    best, qx, qy, qz, mx, my = length2, px, py, pz, ex, ey
+                    q = closest_on_triangle((x0, y0, z00), (x1, y1, z11), (x0, y1, z01))
+                    m = (-(z11 - z01) / dx, -(z01 - z00) / dy, 1.0)
+                if dot(q, q) < best:
+                    best, closest, slope = dot(q, q), q, m
     distance = math.sqrt(best)
     if distance > 1e-9 * (dx + dy):
         sign = -1.0 if above > 0.0 else 1.0
-        return -sign * distance, (sign * qx / distance, sign * qy / distance, sign * qz / distance)
+        return -sign * distance, (
+            sign * closest[0] / distance,
+            sign * closest[1] / distance,
+            sign * closest[2] / distance,
+        )
     # on the surface the difference to the closest point is rounding, so the normal of the triangle is used
-    length = math.sqrt(mx * mx + my * my + mz * mz)
-    return (distance if above > 0.0 else -distance), (mx / length, my / length, mz / length)
+    return (distance if above > 0.0 else -distance), unit(slope)
 
 
 # Feature numbers of grid points inside a box begin here, vertices of the box at 0.
@@ -133,20 +129,18 @@ def half_space_any(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int
     `ground_point` gives the points and their features.
     """
     # plane of the half-space in world axes, and the downward direction in the axes of B
-    nx, ny, nz = normal = rotate(a.pose, (a.size[0], a.size[1], a.size[2]))
-    offset = a.size[3] + nx * a.pose[9] + ny * a.pose[10] + nz * a.pose[11]
-    downwards = rotate_inverse(b.pose, normal)
-    downwards = (-downwards[0], -downwards[1], -downwards[2])
+    normal = rotate(a.pose, vector(a.size))
+    offset = a.size[3] + normal[0] * a.pose[9] + normal[1] * a.pose[10] + normal[2] * a.pose[11]
+    downwards = opposite(rotate_inverse(b.pose, normal))
     radius, count = core_radius(b), 0
     for i in range(ground_point_count(b)):
         lx, ly, lz, code = ground_point(b, i, downwards)
         # the order of operations of `world_point` and `collide_point`, so that the bits are equal
-        x, y, z = rotate(b.pose, (lx, ly, lz))
-        x, y, z = b.pose[9] + x, b.pose[10] + y, b.pose[11] + z
-        gap = nx * x + ny * y + nz * z - radius - offset
+        point = add(origin(b.pose), rotate(b.pose, (lx, ly, lz)))
+        gap = dot(normal, point) - radius - offset
         if gap <= margin:
-            reach = radius + gap
-            count = append_contact((x - reach * nx, y - reach * ny, z - reach * nz), normal, gap, code, count, out)
+            on_plane = subtract(point, times(radius + gap, normal))
+            count = append_contact(on_plane, normal, gap, code, count, out)
     return count
 
 
@@ -158,15 +152,14 @@ def _round_point(p: Vec3, radius: float, field: Posed, code: int, margin: float,
     if not gap <= margin:
         return count
     # from the point of the body back to the surface of the field
-    on_field = (p[0] - distance * up[0], p[1] - distance * up[1], p[2] - distance * up[2])
+    on_field = subtract(p, times(distance, up))
     return append_contact(transform_point(field.pose, on_field), rotate(field.pose, up), gap, code, count, out)
 
 
 @kernel
 def _local(pose: FloatArray, pose_b: FloatArray, v: Vec3) -> Vec3:
     """Return the coordinates in the field's axes of a point given in the axes of B."""
-    x, y, z = transform_point(pose_b, v)
-    return rotate_inverse(pose, (x - pose[9], y - pose[10], z - pose[11]))
+    return rotate_inverse(pose, subtract(transform_point(pose_b, v), origin(pose)))
 
 
 @kernel
@@ -178,12 +171,11 @@ def _lowest_on_axis(field: Posed, b: Posed, margin: float) -> tuple[float, float
     size, pose, data, size_b = field.size, field.pose, field.data, b.size
     nx, ny, dx, dy, radius, half = int(size[1]), int(size[2]), size[3], size[4], size_b[0], size_b[1]
     # axis of the capsule in the field's axes, and the cells within reach
-    cx, cy, cz = _local(pose, b.pose, (0.0, 0.0, 0.0))
-    ex, ey, ez = _local(pose, b.pose, (0.0, 0.0, 1.0))
-    ux, uy, uz = ex - cx, ey - cy, ez - cz
+    center = _local(pose, b.pose, (0.0, 0.0, 0.0))
+    u = subtract(_local(pose, b.pose, (0.0, 0.0, 1.0)), center)
     within = margin + radius
-    i0, i1 = cell_range(cx - half * abs(ux) - within, cx + half * abs(ux) + within, dx, nx)
-    j0, j1 = cell_range(cy - half * abs(uy) - within, cy + half * abs(uy) + within, dy, ny)
+    i0, i1 = cell_range(center[0] - half * abs(u[0]) - within, center[0] + half * abs(u[0]) + within, dx, nx)
+    j0, j1 = cell_range(center[1] - half * abs(u[1]) - within, center[1] + half * abs(u[1]) + within, dy, ny)
     where, least = 0.0, math.inf
     start = int(size[0])
     for i in range(i0, i1 + 1):
@@ -193,18 +185,16 @@ def _lowest_on_axis(field: Posed, b: Posed, margin: float) -> tuple[float, float
             for edge in range(3):
                 k, m = i + int(edge != 1), j + int(edge != 0)
                 if k < nx and m < ny:
-                    wx, wy, wz = (k - i) * dx, (m - j) * dy, data[start + k * ny + m] - z0
-                    length = math.sqrt(wx * wx + wy * wy + wz * wz)
-                    px, py, pz = i * dx + 0.5 * wx - cx, j * dy + 0.5 * wy - cy, z0 + 0.5 * wz - cz
-                    wx, wy, wz = wx / length, wy / length, wz / length
-                    du, dw = px * ux + py * uy + pz * uz, px * wx + py * wy + pz * wz
-                    s, _ = closest_on_segments(du, dw, ux * wx + uy * wy + uz * wz, half, 0.5 * length)
-                    if abs(s) < half:
-                        p = (cx + s * ux, cy + s * uy, cz + s * uz)
-                        if p[2] - within <= size[6]:
-                            here = signed_distance(p, within, size, data)[0]
-                            if here < least:
-                                where, least = s, here
+                    w = ((k - i) * dx, (m - j) * dy, data[start + k * ny + m] - z0)
+                    length = math.sqrt(dot(w, w))
+                    p = subtract(add((i * dx, j * dy, z0), times(0.5, w)), center)
+                    w = (w[0] / length, w[1] / length, w[2] / length)
+                    s, _ = closest_on_segments(dot(p, u), dot(p, w), dot(u, w), half, 0.5 * length)
+                    p = add(center, times(s, u))
+                    if abs(s) < half and p[2] - within <= size[6]:
+                        here = signed_distance(p, within, size, data)[0]
+                        if here < least:
+                            where, least = s, here
     return where, least
 
 
@@ -222,12 +212,11 @@ def _grid_points(field: Posed, b: Posed, margin: float, count: int, out: Contact
         for j in range(j0, j1 + 1):
             x, y, z = i * dx, j * dy, data[start + i * ny + j]
             point = transform_point(pose, (x, y, z))
-            wx, wy, wz = point[0] - pose_b[9], point[1] - pose_b[10], point[2] - pose_b[11]
+            w = subtract(point, origin(pose_b))
             # the nearest face whose normal points down
             face, sign, gap, outside = -1, 0.0, -math.inf, 0
             for k in range(3):
-                c = pose_b[k] * wx + pose_b[3 + k] * wy + pose_b[6 + k] * wz
-                up = pose_b[k] * pose[2] + pose_b[3 + k] * pose[5] + pose_b[6 + k] * pose[8]
+                c, up = dot(axis_of(pose_b, k), w), dot(axis_of(pose_b, k), axis_of(pose, 2))
                 s = -1.0 if up > 0.0 else 1.0
                 here = s * c - half[k]
                 if abs(c) > half[k]:
@@ -237,7 +226,7 @@ def _grid_points(field: Posed, b: Posed, margin: float, count: int, out: Contact
             inside = outside == 0 or (outside == 1 and gap > 0.0)
             if face >= 0 and inside and gap <= margin:
                 # the contact normal points from the field into the box, against the normal of the face
-                normal = (-sign * pose_b[face], -sign * pose_b[3 + face], -sign * pose_b[6 + face])
+                normal = times(-sign, axis_of(pose_b, face))
                 count = append_contact(point, normal, gap, GRID_POINT + i * ny + j, count, out)
     return count
 

@@ -12,9 +12,8 @@ from contactlab.contact.detection.kernels.manifold import manifold
 from contactlab.contact.detection.kernels.support import (
     characteristic_size,
     core_radius,
+    origin,
     relative_pose,
-    rotate,
-    rotate_inverse,
     shape_bounds,
 )
 from contactlab.contact.kernels.layout import (
@@ -34,6 +33,7 @@ from contactlab.contact.kernels.layout import (
     Workspace,
 )
 from contactlab.spatial.arrays import IntArray, Vec3
+from contactlab.spatial.kernels.vectors import add, dot, rotate, rotate_inverse, subtract, times, vector_at
 from lcp.kernels import kernel
 
 # Tolerance within which two directions, and heights relative to their lengths, are equal.
@@ -56,29 +56,26 @@ def _is_outermost(triangle: int, mesh: Posed, d: Vec3) -> bool:
     They are then a ridge or a peak of the mesh along this direction. In a flat or hollow region some neighbour is
     farther, and the triangle there is the one that touches.
     """
-    (x, y, z), data, loops = d, mesh.data, mesh.loops
+    data, loops = mesh.data, mesh.loops
     header, corners = int(mesh.size[4]), int(mesh.size[5])
     numbers, starts, neighbours = header + loops[header + 1], header + loops[header + 2], header + loops[header + 3]
     # height of the farthest vertex, and the size of the triangle
     farthest, extent = -np.inf, 0.0
     for i in range(3):
         at = corners + 3 * loops[numbers + 3 * triangle + i]
-        along = x * data[at] + y * data[at + 1] + z * data[at + 2]
-        farthest = max(farthest, along)
+        farthest = max(farthest, dot(d, vector_at(data, at)))
         before = corners + 3 * loops[numbers + 3 * triangle + (i + 2) % 3]
         for m in range(3):
             extent = max(extent, abs(data[at + m] - data[before + m]))
     # no neighbour of a farthest vertex may be farther
     for i in range(3):
         corner = loops[numbers + 3 * triangle + i]
-        at = corners + 3 * corner
-        if x * data[at] + y * data[at + 1] + z * data[at + 2] < farthest - SAME_DIRECTION * extent:
+        at = vector_at(data, corners + 3 * corner)
+        if dot(d, at) < farthest - SAME_DIRECTION * extent:
             continue
         for k in range(loops[starts + corner], loops[starts + corner + 1]):
-            to = corners + 3 * loops[neighbours + k]
-            dx, dy, dz = data[to] - data[at], data[to + 1] - data[at + 1], data[to + 2] - data[at + 2]
-            length = (dx * dx + dy * dy + dz * dz) ** 0.5
-            if x * dx + y * dy + z * dz > SAME_DIRECTION * length:
+            side = subtract(vector_at(data, corners + 3 * loops[neighbours + k]), at)
+            if dot(d, side) > SAME_DIRECTION * dot(side, side) ** 0.5:
                 return False
     return True
 
@@ -87,7 +84,7 @@ def _is_outermost(triangle: int, mesh: Posed, d: Vec3) -> bool:
 def _is_nearer(mesh: Posed, b: Vec3, gap: float, slack: float) -> bool:
     """Return True if some triangle is nearer to a point b (world axes) than ``gap``, by more than ``slack``."""
     size, pose, data, loops = mesh.size, mesh.pose, mesh.data, mesh.loops
-    x, y, z = rotate_inverse(pose, (b[0] - pose[9], b[1] - pose[10], b[2] - pose[11]))
+    x, y, z = point = rotate_inverse(pose, subtract(b, origin(pose)))
     reach2 = max(0.0, gap - slack) ** 2
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
     # walk through the tree of boxes
@@ -101,12 +98,12 @@ def _is_nearer(mesh: Posed, b: Vec3, gap: float, slack: float) -> bool:
             continue
         for i in range(loops[entry + 1], loops[entry + 1] + loops[entry + 2]):
             t = triangles + TRIANGLE * i
-            px, py, pz = closest_on_triangle(
-                data[t] - x, data[t + 1] - y, data[t + 2] - z,
-                data[t + 3] - x, data[t + 4] - y, data[t + 5] - z,
-                data[t + 6] - x, data[t + 7] - y, data[t + 8] - z,
-            )  # fmt: skip
-            if px * px + py * py + pz * pz < reach2:
+            q = closest_on_triangle(
+                subtract(vector_at(data, t), point),
+                subtract(vector_at(data, t + 3), point),
+                subtract(vector_at(data, t + 6), point),
+            )
+            if dot(q, q) < reach2:
                 return True
         node += 1
     return False
@@ -129,18 +126,17 @@ def _on_triangle(
     if not gap <= margin:
         return count
     # direction of the shortest path, in the mesh's axes, against the normal of the triangle
-    x, y, z = local = rotate_inverse(a.pose, normal)
-    fx, fy, fz = data[start + 9], data[start + 10], data[start + 11]
-    cosine = x * fx + y * fy + z * fz
+    local, own = rotate_inverse(a.pose, normal), vector_at(data, start + 9)
+    cosine = dot(local, own)
     if cosine < -SAME_DIRECTION:
         return count  # behind the triangle, inside the solid
-    off = (x - fx) * (x - fx) + (y - fy) * (y - fy) + (z - fz) * (z - fz)
+    off = dot(subtract(local, own), subtract(local, own))
     radius = core_radius(b)
     scale += radius
     first = min(count, out.rows.shape[0])
     rest = ContactBuffer(out.rows[first:], out.features[first:])
     # along the normal of the triangle, if the shortest path is nearly normal to it
-    face = rotate(a.pose, (fx, fy, fz))
+    face = rotate(a.pose, own)
     more, decided = 0, False
     if off <= SAME_DIRECTION * SAME_DIRECTION:
         normal, decided = face, True
@@ -150,7 +146,7 @@ def _on_triangle(
     if more == 0 and not decided and not _is_outermost(triangle, a, local):
         # from the core of B, a point or segment in a rounded shape, whose distances resolve small angles
         core = gap + radius
-        on_core = (point[0] + core * normal[0], point[1] + core * normal[1], point[2] + core * normal[2])
+        on_core = add(point, times(core, normal))
         if not core > TOUCHING * scale or _is_nearer(a, on_core, core, DISTANCE_ACCURACY * scale):
             # a neighbour is closer there, but the part of B over this triangle can still be within the margin
             if cosine < STEEP:

@@ -5,15 +5,7 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.polish import face_normal
-from contactlab.contact.detection.kernels.support import (
-    cross,
-    dot,
-    farthest_hull_point,
-    rotate,
-    rotate_inverse,
-    support,
-    transform_point,
-)
+from contactlab.contact.detection.kernels.support import axis_of, farthest_hull_point, support, transform_point
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
@@ -25,6 +17,21 @@ from contactlab.contact.kernels.layout import (
     Posed,
 )
 from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    cross,
+    dot,
+    linear,
+    opposite,
+    put,
+    put_spatial,
+    rotate,
+    rotate_inverse,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.kernels import kernel
 
 MAX_ITERATIONS = 100
@@ -47,27 +54,22 @@ def farthest_feature(shape: Posed, d: Vec3, slack: float, flat: float, out: Floa
     """
     kind, size, pose = shape.kind, shape.size, shape.pose
     x, y, z = rotate_inverse(pose, d)
-    out[0], out[1], out[2] = support(shape, d)
+    put(support(shape, d), out)
     if kind in (CAPSULE, CYLINDER):
         across2 = x * x + y * y
         if kind == CYLINDER and across2 < flat:
             # the part of the cap within the slack: beyond a chord, or all of it
-            out[0], out[1], out[2] = transform_point(pose, (0.0, 0.0, size[1] if z >= 0.0 else -size[1]))
-            length = math.sqrt(across2)
-            least = -2.0 * size[0]
+            length, least, chord = math.sqrt(across2), -2.0 * size[0], (1.0, 0.0, 0.0)
             if length > 0.0:
-                least = max(least, size[0] - slack / length)
-                out[3], out[4], out[5] = rotate(pose, (x / length, y / length, 0.0))
-            else:
-                out[3], out[4], out[5] = rotate(pose, (1.0, 0.0, 0.0))
+                least, chord = max(least, size[0] - slack / length), (x / length, y / length, 0.0)
+            center = transform_point(pose, (0.0, 0.0, size[1] if z >= 0.0 else -size[1]))
+            put_spatial(center, rotate(pose, chord), out)
             out[6] = least
             return DISC
         if 2.0 * size[1] * abs(z) > slack:
             return 1
-        for m in range(3):
-            # the other end of the line
-            step = 2.0 * size[1] * pose[3 * m + 2]
-            out[3 + m] = out[m] - step if z >= 0.0 else out[m] + step
+        # the other end of the line
+        put(_across_shape(shape, 2, size[1], z, vector(out)), out[3:])
         return 2
     if kind == BOX:
         local, count = (x, y, z), 1
@@ -75,10 +77,8 @@ def farthest_feature(shape: Posed, d: Vec3, slack: float, flat: float, out: Floa
             if 2.0 * size[k] * abs(local[k]) <= slack:
                 # double the vertices and mirror the copies, so that four of them go round
                 for i in range(count):
-                    at, to = 3 * (count - 1 - i), 3 * (count + i)
-                    for m in range(3):
-                        step = 2.0 * size[k] * pose[3 * m + k]
-                        out[to + m] = out[at + m] - step if local[k] >= 0.0 else out[at + m] + step
+                    corner = vector_at(out, 3 * (count - 1 - i))
+                    put(_across_shape(shape, k, size[k], local[k], corner), out[3 * (count + i) :])
                 count *= 2
                 if count == 4:
                     break
@@ -86,6 +86,13 @@ def farthest_feature(shape: Posed, d: Vec3, slack: float, flat: float, out: Floa
     if kind == CONVEX:
         return _hull_feature(shape, (x, y, z), slack, out)
     return 1
+
+
+@kernel
+def _across_shape(shape: Posed, k: int, half: float, side: float, point: Vec3) -> Vec3:
+    """Return a point of the surface moved along axis k by a whole side, against the sign of ``side``."""
+    step = times(2.0 * half, axis_of(shape.pose, k))
+    return subtract(point, step) if side >= 0.0 else add(point, step)
 
 
 @kernel
@@ -99,8 +106,7 @@ def _hull_feature(shape: Posed, d: Vec3, slack: float, out: FloatArray) -> int:
     for face in range(faces):
         first, count = start + loops[start + face], 0
         for k in range(loops[start + face + 1] - loops[start + face]):
-            at = points + 3 * loops[first + k]
-            if d[0] * data[at] + d[1] * data[at + 1] + d[2] * data[at + 2] >= highest - slack:
+            if dot(d, vector_at(data, points + 3 * loops[first + k])) >= highest - slack:
                 count += 1
         if count > most:
             most, best = count, face
@@ -108,10 +114,9 @@ def _hull_feature(shape: Posed, d: Vec3, slack: float, out: FloatArray) -> int:
         return 1
     first, count = start + loops[start + best], 0
     for k in range(loops[start + best + 1] - loops[start + best]):
-        at = points + 3 * loops[first + k]
-        if d[0] * data[at] + d[1] * data[at + 1] + d[2] * data[at + 2] >= highest - slack and count < MAX_FACE:
-            to = 3 * count
-            out[to], out[to + 1], out[to + 2] = transform_point(shape.pose, (data[at], data[at + 1], data[at + 2]))
+        point = vector_at(data, points + 3 * loops[first + k])
+        if dot(d, point) >= highest - slack and count < MAX_FACE:
+            put(transform_point(shape.pose, point), out[3 * count :])
             count += 1
     return count
 
@@ -119,53 +124,49 @@ def _hull_feature(shape: Posed, d: Vec3, slack: float, out: FloatArray) -> int:
 @kernel
 def _on_edge(corners: FloatArray, i: int, j: int, x: Vec3) -> Vec3:
     """Return the point closest to x on the segment from vertex i to vertex j of ``corners`` (3 n,)."""
-    p = (corners[3 * i], corners[3 * i + 1], corners[3 * i + 2])
-    e = (corners[3 * j] - p[0], corners[3 * j + 1] - p[1], corners[3 * j + 2] - p[2])
+    p = vector_at(corners, 3 * i)
+    e = subtract(vector_at(corners, 3 * j), p)
     length2, t = dot(e, e), 0.0
     if length2 > 0.0:
-        t = min(max(dot(e, (x[0] - p[0], x[1] - p[1], x[2] - p[2])) / length2, 0.0), 1.0)
-    return p[0] + t * e[0], p[1] + t * e[1], p[2] + t * e[2]
+        t = min(max(dot(e, subtract(x, p)) / length2, 0.0), 1.0)
+    return add(p, times(t, e))
 
 
 @kernel
 def _on_feature(shape: Posed, corners: FloatArray, count: int, d: Vec3, x: Vec3) -> Vec3:
     """Return the point closest to x of a feature, which is normal to d."""
     if count == 1:
-        return corners[0], corners[1], corners[2]
+        return vector(corners)
     if count == 2:
         return _on_edge(corners, 0, 1, x)
     if count == DISC:
         axis = face_normal(shape, d)
-        v = (x[0] - corners[0], x[1] - corners[1], x[2] - corners[2])
-        high = dot(v, axis)
-        v = (v[0] - high * axis[0], v[1] - high * axis[1], v[2] - high * axis[2])
+        v = subtract(x, vector(corners))
+        v = subtract(v, times(dot(v, axis), axis))
         length, radius = math.sqrt(dot(v, v)), shape.size[0]
         if length > radius:
             v = (v[0] * radius / length, v[1] * radius / length, v[2] * radius / length)
-        m, least = (corners[3], corners[4], corners[5]), corners[6]
+        m, least = linear(corners), corners[6]
         if dot(v, m) < least:
             # project on the chord, or on one of its ends
             s = cross(axis, m)
             half = math.sqrt(max(0.0, radius * radius - least * least))
-            beside = min(max(dot(v, s), -half), half)
-            v = (least * m[0] + beside * s[0], least * m[1] + beside * s[1], least * m[2] + beside * s[2])
-        return corners[0] + v[0], corners[1] + v[1], corners[2] + v[2]
+            v = add(times(least, m), times(min(max(dot(v, s), -half), half), s))
+        return add(vector(corners), v)
     # a polygon: the nearest point of its edges, unless x projects into it
     nearest2, best, inside = math.inf, x, True
     turn = 0.0
     for i in range(count):
         j = (i + 1) % count
-        p, q = 3 * i, 3 * j
-        e = (corners[q] - corners[p], corners[q + 1] - corners[p + 1], corners[q + 2] - corners[p + 2])
-        v = (x[0] - corners[p], x[1] - corners[p + 1], x[2] - corners[p + 2])
-        side = dot(d, cross(e, v))
+        p = vector_at(corners, 3 * i)
+        side = dot(d, cross(subtract(vector_at(corners, 3 * j), p), subtract(x, p)))
         # the vertices can go round in either sense
         if turn == 0.0:
             turn = side
         elif side * turn < 0.0:
             inside = False
         y = _on_edge(corners, i, j, x)
-        w = (y[0] - x[0], y[1] - x[1], y[2] - x[2])
+        w = subtract(y, x)
         # distance within the plane; the height above it does not count
         high = dot(w, d)
         here = dot(w, w) - high * high
@@ -173,15 +174,14 @@ def _on_feature(shape: Posed, corners: FloatArray, count: int, d: Vec3, x: Vec3)
             nearest2, best = here, y
     if inside and turn != 0.0:
         # project on the plane of the first vertex
-        high = dot(d, (x[0] - corners[0], x[1] - corners[1], x[2] - corners[2]))
-        return x[0] - high * d[0], x[1] - high * d[1], x[2] - high * d[2]
+        return subtract(x, times(dot(d, subtract(x, vector(corners))), d))
     return best
 
 
 @kernel
 def _distance2(p: Vec3, q: Vec3) -> float:
     """Return the squared distance of two points."""
-    d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
+    d = subtract(p, q)
     return dot(d, d)
 
 
@@ -191,24 +191,20 @@ def _common_point(
 ) -> tuple[float, Vec3]:
     """Return the squared residual and the point on A, as `common_point`; ``flat`` is the tolerance of the features."""
     of_a, of_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
-    against, slack = (-n[0], -n[1], -n[2]), 1e-11 * scale
+    against, slack = opposite(n), 1e-11 * scale
     # farthest features of both shapes; two edges that cross give the point directly
     na, nb = farthest_feature(a, n, slack, flat, of_a), farthest_feature(b, against, slack, flat, of_b)
     p = _on_feature(a, of_a, na, n, guess)
     if na == 2 and nb == 2:
-        u = (of_a[3] - of_a[0], of_a[4] - of_a[1], of_a[5] - of_a[2])
-        w = (of_b[3] - of_b[0], of_b[4] - of_b[1], of_b[5] - of_b[2])
+        u, w = subtract(linear(of_a), vector(of_a)), subtract(linear(of_b), vector(of_b))
         c = cross(u, w)
         if dot(c, c) > 1e-24 * dot(u, u) * dot(w, w):
-            d = (of_b[0] - of_a[0], of_b[1] - of_a[1], of_b[2] - of_a[2])
-            t = min(max(dot(cross(d, w), c) / dot(c, c), 0.0), 1.0)
-            p = (of_a[0] + t * u[0], of_a[1] + t * u[1], of_a[2] + t * u[2])
+            d = subtract(vector(of_b), vector(of_a))
+            p = add(vector(of_a), times(min(max(dot(cross(d, w), c) / dot(c, c), 0.0), 1.0), u))
     # alternating projections on both features
     residual2 = math.inf
     for _ in range(MAX_ITERATIONS):
-        q = (p[0] + distance * n[0], p[1] + distance * n[1], p[2] + distance * n[2])
-        q = _on_feature(b, of_b, nb, against, q)
-        q = (q[0] - distance * n[0], q[1] - distance * n[1], q[2] - distance * n[2])
+        q = subtract(_on_feature(b, of_b, nb, against, add(p, times(distance, n))), times(distance, n))
         residual2 = _distance2(p, q)
         if residual2 <= (1e-15 * scale) ** 2:
             break

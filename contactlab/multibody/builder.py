@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,20 +84,21 @@ class ModelBuilder:
         if name == WORLD or name in self._names:
             raise MultibodyError("name", f"{name!r} is taken")
         if parent != WORLD and parent not in self._names:
-            close = difflib.get_close_matches(str(parent), [WORLD, *self._names], n=3, cutoff=0.5)
-            hint = f"; close: {', '.join(map(repr, close))}" if close else "; add it first"
-            raise MultibodyError("parent", f"no body is called {parent!r}{hint}")
+            known = close_names(parent, [WORLD, *self._names])
+            raise MultibodyError("parent", f"no body is called {parent!r}{known}; add it first")
         moves: object = joint  # callers may ignore the annotation
         if isinstance(moves, type) or not isinstance(moves, Joint):
             raise MultibodyError("joint", f"must be a joint such as Revolute(axis), got {joint!r}")
         if isinstance(joint, CustomJoint) and not 1 <= joint.nv <= 6:
             raise MultibodyError("joint", f"a custom joint has 1 to 6 degrees of freedom, {name!r} says {joint.nv}")
-        if placement is not None and not isinstance(placement, Transform):
-            raise MultibodyError("placement", f"must be a Transform, got {placement!r}")
-        if inertia is not None and not isinstance(inertia, RigidInertia):
-            raise MultibodyError("inertia", f"must be a RigidInertia, got {inertia!r}")
-        if limits is not None and not isinstance(limits, JointLimits):
-            raise MultibodyError("limits", f"must be JointLimits, got {limits!r}")
+        given = (
+            ("placement", placement, Transform),
+            ("inertia", inertia, RigidInertia),
+            ("limits", limits, JointLimits),
+        )
+        for field, value, kind in given:
+            if value is not None and not isinstance(value, kind):
+                raise MultibodyError(field, f"must be {kind.__name__}, got {value!r}")
         if joint_name is not None and (not joint_name or joint_name in self._joint_names):
             raise MultibodyError("joint_name", f"{joint_name!r} is taken" if joint_name else "must not be empty")
         rotors = _armature(armature, joint)

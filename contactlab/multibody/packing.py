@@ -47,6 +47,15 @@ class _Link:
     largest: float = 0.0  # largest entry of its bodies' inertias
 
 
+class NegativeMomentError(MultibodyError):
+    """The error about a body that would move with a negative moment of inertia; ``body`` is its name."""
+
+    def __init__(self, body: str, moment: float) -> None:
+        detail = f"with all that is fixed to it, has the negative principal moment {moment:.4g} kg m^2"
+        super().__init__("inertia", f"body {body!r} moves and, {detail}")
+        self.body = body
+
+
 class Packing(NamedTuple):
     """Data that follow from the bodies and the gravity of a model."""
 
@@ -132,8 +141,7 @@ def _check_moments(link: _Link) -> None:
     if link.inertia_fault:
         low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
         if low < -round_off(link.mass, max(high, link.largest)):
-            detail = f"with all that is fixed to it, has the negative principal moment {low:.4g} kg m^2"
-            raise MultibodyError("inertia", f"body {link.name!r} moves and, {detail}")
+            raise NegativeMomentError(link.name, low)
 
 
 def _buffers(
@@ -245,6 +253,12 @@ def motions(model: Model) -> tuple[IntArray, IntArray]:
     """Return the code of the motion of each link (nl,), and first entry of q of each (nl + 1,)."""
     ints, nl = model.packed.ints, model.packed.nl
     return ints[8 + 2 * nl : 8 + 3 * nl], ints[8 + 3 * nl : 8 + 4 * nl + 1]
+
+
+def link_masses(model: Model) -> tuple[FloatArray, FloatArray]:
+    """Return the mass (nl,) of each link and its inertia about the centre of mass, (nl, 6), as views."""
+    floats, nl = model.packed.floats, model.packed.nl
+    return floats[3 + 18 * nl : 3 + 19 * nl], floats[3 + 22 * nl : 3 + 28 * nl].reshape(nl, 6)
 
 
 def body_frames(model: Model) -> tuple[FloatArray, FloatArray]:

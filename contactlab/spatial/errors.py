@@ -46,7 +46,9 @@ def warn_caller(text: str, category: type[Warning]) -> None:
 def close_names(name: object, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the close names, or otherwise all names."""
     names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    # Comparing names costs the product of their lengths, so long and very many names are skipped.
+    short = [one for one in names[:1000] if len(one) <= 100 and len(str(name)) <= 100]
+    close = difflib.get_close_matches(str(name), short, n=3, cutoff=0.5)
     if close:
         return f"; close: {', '.join(map(repr, close))}"
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""

@@ -247,22 +247,14 @@ def _shape(geometry: Element, packages: Packages) -> UrdfShape:
     element = shapes[0]
     if element.tag == "box":
         return UrdfBox(_three(element, "size", positive=True))
+    if element.tag == "mesh":
+        uri = element.text("filename").strip()
+        return UrdfMesh(uri, packages.find(element, uri), _three(element, "scale", default=(1.0, 1.0, 1.0)))
+    radius = number(element, "radius", least=0.0)
     if element.tag == "sphere":
-        return UrdfSphere(_length(element, "radius"))
-    if element.tag == "cylinder":
-        return UrdfCylinder(_length(element, "radius"), _length(element, "length"))
-    if element.tag == "capsule":
-        return UrdfCapsule(_length(element, "radius"), _length(element, "length"))
-    uri = element.text("filename").strip()
-    return UrdfMesh(uri, packages.find(element, uri), _three(element, "scale", default=(1.0, 1.0, 1.0)))
-
-
-def _length(element: Element, attribute: str) -> float:
-    """Return an attribute as a length >= 0 [m]."""
-    value = number(element, attribute)
-    if value < 0.0:
-        raise element.error(f"attribute {attribute!r} is negative: {value}")
-    return value
+        return UrdfSphere(radius)
+    kind = UrdfCylinder if element.tag == "cylinder" else UrdfCapsule
+    return kind(radius, number(element, "length", least=0.0))
 
 
 def _three(

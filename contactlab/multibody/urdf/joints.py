@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from contactlab.multibody.joint_data import Calibration, JointData, Mimic, SafetyController
+from contactlab.multibody.joint_data import ONE_AXIS, Calibration, JointData, Mimic, SafetyController, followers
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
 from contactlab.multibody.urdf.reading import Element, number, origin, quoted, vector
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.transform import Transform
 
 #: Joint types of the format.
@@ -81,72 +82,38 @@ def planar(axis: FloatArray) -> Composite:
 
 def _with_limits(data: JointData, element: Element) -> JointData:
     """Return ``data`` with <limit>, <dynamics>, <mimic>, <safety_controller> and <calibration>."""
-    lower, upper, effort, velocity = data.lower, data.upper, data.effort, data.velocity
-    limit = element.only("limit")
+    changes: dict[str, Any] = {}
+    limit, dynamics = element.only("limit"), element.only("dynamics")
     if limit is not None:
-        effort, velocity = (_limit(limit, name, math.inf) for name in ("effort", "velocity"))
+        changes |= {name: _limit(limit, name, math.inf, least=0.0) for name in ("effort", "velocity")}
         if data.kind in ("revolute", "prismatic"):
             # The format's default is zero, for either.
-            lower, upper = _limit(limit, "lower", 0.0), _limit(limit, "upper", 0.0)
-            if lower > upper:
-                raise limit.error(f"lower {lower:g} exceeds upper {upper:g}")
-        _not_negative(limit, (("effort", effort), ("velocity", velocity)))
-    damping, friction = data.damping, data.friction
-    dynamics = element.only("dynamics")
+            changes |= {name: _limit(limit, name, 0.0) for name in ("lower", "upper")}
+            if changes["lower"] > changes["upper"]:
+                raise limit.error(f"lower {changes['lower']:g} exceeds upper {changes['upper']:g}")
     if dynamics is not None:
-        damping, friction = number(dynamics, "damping", 0.0), number(dynamics, "friction", 0.0)
-        _not_negative(dynamics, (("damping", damping), ("friction", friction)))
-    return replace(
-        data,
-        lower=lower,
-        upper=upper,
-        effort=effort,
-        velocity=velocity,
-        damping=damping,
-        friction=friction,
-        mimic=_mimic(element, data.kind),
-        safety=_safety(element),
-        calibration=_calibration(element),
-    )
-
-
-def _not_negative(element: Element, values: tuple[tuple[str, float], ...]) -> None:
-    for name, value in values:
-        if value < 0.0:
-            raise element.error(f"attribute {name!r} is negative: {value:g}")
-
-
-def _limit(element: Element, attribute: str, default: float) -> float:
-    # Some programs write the largest float for "no limit".
-    return number(element, attribute, default, largest=sys.float_info.max)
-
-
-def _mimic(element: Element, kind: str) -> Mimic | None:
-    """Return the <mimic> of a joint of one degree of freedom, or None."""
-    mimic = element.only("mimic")
-    if mimic is None:
-        return None
-    if kind not in ("revolute", "continuous", "prismatic"):
-        raise mimic.error(f"a {kind} joint cannot mimic one coordinate")
-    return Mimic(mimic.text("joint"), number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0))
-
-
-def _safety(element: Element) -> SafetyController | None:
-    """Return the <safety_controller> of a joint, or None."""
-    safety = element.only("safety_controller")
-    if safety is None:
-        return None
-    soft_lower, soft_upper = _limit(safety, "soft_lower_limit", 0.0), _limit(safety, "soft_upper_limit", 0.0)
-    return SafetyController(soft_lower, soft_upper, number(safety, "k_position", 0.0), number(safety, "k_velocity"))
-
-
-def _calibration(element: Element) -> Calibration | None:
-    """Return the <calibration> of a joint, or None."""
+        changes |= {name: number(dynamics, name, 0.0, least=0.0) for name in ("damping", "friction")}
+    mimic, safety = element.only("mimic"), element.only("safety_controller")
+    if mimic is not None:
+        if data.kind not in ONE_AXIS:
+            raise mimic.error(f"a {data.kind} joint cannot mimic one coordinate")
+        offset, multiplier = number(mimic, "offset", 0.0), number(mimic, "multiplier", 1.0)
+        changes["mimic"] = Mimic(mimic.text("joint"), multiplier, offset)
+    if safety is not None:
+        ends = (_limit(safety, name, 0.0) for name in ("soft_lower_limit", "soft_upper_limit"))
+        gains = number(safety, "k_position", 0.0), number(safety, "k_velocity")
+        changes["safety"] = SafetyController(*ends, *gains)
     calibration = element.only("calibration")
-    if calibration is None:
-        return None
-    edges = (number(calibration, name) if name in calibration.attributes else None for name in ("rising", "falling"))
-    return Calibration(*edges)
+    if calibration is not None:
+        named = calibration.attributes
+        edges = (number(calibration, name) if name in named else None for name in ("rising", "falling"))
+        changes["calibration"] = Calibration(*edges)
+    return replace(data, **changes)
+
+
+def _limit(element: Element, attribute: str, default: float, least: float = -math.inf) -> float:
+    # Some programs write the largest float for "no limit".
+    return number(element, attribute, default, largest=sys.float_info.max, least=least)
 
 
 def by_name(elements: Iterable[Element]) -> dict[str, Element]:
@@ -160,15 +127,6 @@ def by_name(elements: Iterable[Element]) -> dict[str, Element]:
     return named
 
 
-def _similar_names(name: str, names: Iterable[str]) -> str:
-    """Return the end of a message, "; close: ..." with up to three similar names, or ""."""
-    # Comparing names costs the product of their lengths, so long names, which only an attacker would write, are
-    # skipped.
-    candidates = [other for other in names if len(other) <= 100][:1000] if len(name) <= 100 else []
-    close = difflib.get_close_matches(name, candidates, n=3, cutoff=0.5)
-    return f"; close: {', '.join(map(repr, close))}" if close else ""
-
-
 def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJoint]) -> tuple[str, list[UrdfJoint]]:
     """Return the root link, and the joints depth first, the children of one link in the order of the file.
 
@@ -179,7 +137,7 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
     for joint in joints:
         for role, link in (("parent", joint.data.parent), ("child", joint.data.body)):
             if link not in links:
-                raise joint.element.error(f"its {role} link {quoted(link)} is not there{_similar_names(link, links)}")
+                raise joint.element.error(f"its {role} link {quoted(link)} is not there{close_names(link, links)}")
         if joint.data.parent == joint.data.body:
             raise joint.element.error(f"connects {quoted(joint.data.body)} with itself")
         if joint.data.body in above:
@@ -220,23 +178,8 @@ def _cycle(start: UrdfJoint, above: Mapping[str, UrdfJoint]) -> str:
 
 def check_mimics(joints: Sequence[UrdfJoint]) -> None:
     """Check that every mimic follows a present one-axis joint, and none follows itself through others."""
-    known = {joint.data.name: joint for joint in joints}
-    settled: set[str] = set()
-    for joint in joints:
-        path: dict[str, None] = {}
-        at = joint
-        while at.data.mimic is not None and at.data.name not in settled:
-            if at.data.name in path:
-                raise at.element.error(
-                    "mimics itself: " + " -> ".join(quoted(name) for name in [*list(path)[:8], at.data.name])
-                )
-            path[at.data.name] = None
-            followed = at.data.mimic.joint
-            if followed not in known:
-                raise at.element.error(
-                    f"mimics joint {quoted(followed)}, which is not there{_similar_names(followed, known)}"
-                )
-            if known[followed].data.kind not in ("revolute", "continuous", "prismatic"):
-                raise at.element.error(f"mimics joint {quoted(followed)}, which is {known[followed].data.kind}")
-            at = known[followed]
-        settled.update(path)
+    try:
+        followers({joint.data.name: joint.data for joint in joints})
+    except MultibodyError as error:
+        at = next(joint for joint in joints if joint.data.name == error.field)
+        raise at.element.error(error.detail) from None

@@ -5,8 +5,6 @@ Masses and inertias with which a model cannot move are refused; impossible ones 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 
@@ -17,12 +15,11 @@ from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.joint_data import JointData, JointLimits, Mimic
 from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.packing import NegativeMomentError, link_masses, structure
 from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
-from contactlab.multibody.urdf.joints import UrdfJoint, by_name, check_mimics, joint_of, ordered
+from contactlab.multibody.urdf.joints import by_name, check_mimics, joint_of, ordered
 from contactlab.multibody.urdf.reading import Element, number, origin, quoted, read, warn_of
-from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.inertia import RigidInertia, round_off
-from contactlab.spatial.transform import Transform
+from contactlab.spatial.inertia import RigidInertia
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,32 +101,6 @@ def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
     return inertia
 
 
-class RigidGroup:
-    """Links joined by fixed joints: one body to the dynamics."""
-
-    def __init__(self) -> None:
-        self.mass = 0.0
-        self.moment = np.zeros(3)  # mass times centre of mass
-        self.inertia = np.zeros((3, 3))  # about the origin of the group's frame
-
-    def add(self, inertia: RigidInertia, R: FloatArray, p: FloatArray) -> None:
-        """Join a link whose frame is at (R, p) in the group's."""
-        com = R @ inertia.com + p
-        self.mass += inertia.mass
-        self.moment = self.moment + inertia.mass * com
-        about = com @ com * np.eye(3) - np.outer(com, com)
-        self.inertia = self.inertia + R @ inertia.inertia @ R.T + inertia.mass * about
-
-    def negative_moment(self) -> float | None:
-        """Return the smallest principal moment about the centre of mass if it is negative beyond round-off."""
-        com = self.moment / self.mass if self.mass > 0.0 else np.zeros(3)
-        about = self.inertia - self.mass * (com @ com * np.eye(3) - np.outer(com, com))
-        low, _, high = np.linalg.eigvalsh(about)
-        # Terms that cancel leave the rounding error of the largest one.
-        zero = round_off(self.mass, max(high, float(np.max(np.abs(self.inertia)))))
-        return float(low) if low < -zero or not math.isfinite(low) else None
-
-
 def load_urdf(
     path_or_text: str | PathLike[str],
     *,
@@ -152,11 +123,6 @@ def load_urdf(
         for name, inertia in inertias.items()
         if inertia is not None and inertia.physical_fault
     }
-    loose = _check_motion(root, order, links, inertias, odd, floating_base=floating_base)
-    if strict_inertia and loose:
-        name, words = next(iter(loose.items()))
-        raise links[name].error(f"has {words}")
-    odd |= loose
     builder = ModelBuilder(gravity)
     if root == WORLD:
         if floating_base:
@@ -175,7 +141,15 @@ def load_urdf(
             joint_name=joint.data.name,
             limits=JointLimits(joint.data.lower, joint.data.upper, joint.data.velocity, joint.data.effort),
         )
-    model = builder.build()
+    try:
+        model = builder.build()
+    except NegativeMomentError as error:
+        raise links[error.body].error(error.detail) from None
+    loose = _moves_no_mass(model)
+    if strict_inertia and loose:
+        name, words = next(iter(loose.items()))
+        raise links[name].error(f"has {words}")
+    odd |= loose
     if odd:
         named = "; ".join(f"link {quoted(name)} has {words}" for name, words in list(odd.items())[:10])
         more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""
@@ -191,51 +165,16 @@ def load_urdf(
     )
 
 
-def _check_motion(
-    root: str,
-    order: Sequence[UrdfJoint],
-    links: Mapping[str, Element],
-    inertias: Mapping[str, RigidInertia | None],
-    odd: Mapping[str, str],
-    *,
-    floating_base: bool,
-) -> dict[str, str]:
-    """Raise for links that would move with a negative moment; return links without mass, with the reasons.
-
-    The mass of the world and of bodies fixed to it has no effect and is not checked.
-    """
-    heads = {root: root}  # the first link of the rigid group each link belongs to
-    frames = {root: Transform()}  # each link in its group's frame
-    groups = {root: RigidGroup()}
-    carriers: dict[str, UrdfJoint] = {}
-    names = [root]
-    for joint in order:
-        names.append(joint.data.body)
-        if joint.data.kind == "fixed":
-            heads[joint.data.body] = heads[joint.data.parent]
-            frames[joint.data.body] = frames[joint.data.parent] @ joint.placement
-        else:
-            heads[joint.data.body], frames[joint.data.body] = joint.data.body, Transform()
-            groups[joint.data.body], carriers[joint.data.body] = RigidGroup(), joint
-    for name in names:
-        inertia, group = inertias[name], groups[heads[name]]
-        if inertia is None or (heads[name] == root and not floating_base):
-            continue
-        group.add(inertia, frames[name].R, frames[name].p)
-    carried = {name: group.mass + float(np.trace(group.inertia)) for name, group in groups.items()}
-    for joint in reversed(order):
-        if joint.data.kind != "fixed":
-            carried[heads[joint.data.parent]] += carried[joint.data.body]
+def _moves_no_mass(model: Model) -> dict[str, str]:
+    """Return the bodies that move without mass, nor carry any, with the reasons."""
+    tree, (mass, inertia) = structure(model), link_masses(model)
+    carried = mass + inertia[:, :3].sum(axis=1)
+    for i in reversed(range(len(carried))):
+        if tree.parent[i] >= 0:
+            carried[tree.parent[i]] += carried[i]
     loose: dict[str, str] = {}
-    for head, group in groups.items():
-        if head == root and not floating_base:
-            continue
-        if carried[head] == 0.0:
-            above = f"moves by joint {quoted(carriers[head].data.name)}" if head in carriers else "floats"
-            loose[head] = f"no mass, nor have the links it carries, but {above}: the mass matrix is singular"
-        low = group.negative_moment()
-        if low is not None:
-            blamed = [quoted(name) for name in names if heads[name] == head and name in odd][:5]
-            detail = f"with all that is fixed to it, it has the negative principal moment {low:.4g} kg m^2"
-            raise links[head].error(f"{detail}; at fault: {', '.join(blamed) or 'round-off'}")
+    for body, link in zip(model.bodies, tree.body_link, strict=True):
+        if body.joint.nv and carried[link] == 0.0:
+            named = f"moves by joint {quoted(body.joint_name)}" if body.joint_name != body.name else "floats"
+            loose[body.name] = f"no mass, nor have the links it carries, but {named}: the mass matrix is singular"
     return loose

@@ -54,10 +54,10 @@ def weighted(n: int, weights: FloatArray, work: FloatArray, column: int) -> Vec3
 
 
 @kernel
-def _segment(work: FloatArray, i: int, j: int) -> tuple[float, float]:
-    """Return the weights of vertices i, j for the point of their segment closest to the origin."""
-    side = _side_of(work, i, j)
-    projection, length2 = -dot(corner(work, i), side), dot(side, side)
+def _segment(a: Vec3, b: Vec3) -> tuple[float, float]:
+    """Return the weights of the ends for the point of a segment closest to the origin."""
+    side = subtract(b, a)
+    projection, length2 = -dot(a, side), dot(side, side)
     if projection <= 0.0 or length2 == 0.0:
         return 1.0, 0.0
     if projection >= length2:
@@ -67,13 +67,12 @@ def _segment(work: FloatArray, i: int, j: int) -> tuple[float, float]:
 
 
 @kernel
-def _areas(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the areas of the triangles of the origin's projection with each side of (i, j, k), times a common factor.
+def _areas(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the areas of the triangles of the origin's projection with each side of (a, b, c), times a common factor.
 
     Ericson computes them from differences of products of lengths. Vertices on a round rim are so close to each other
     that these lose all digits. Products with the sides keep the digits, and the two shorter sides give the best normal.
     """
-    a, b, c = corner(work, i), corner(work, j), corner(work, k)
     u, v, w = subtract(b, a), subtract(c, b), subtract(a, c)
     # normal from the two shorter sides
     uu, vv, ww = dot(u, u), dot(v, v), dot(w, w)
@@ -88,56 +87,58 @@ def _areas(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, floa
 
 
 @kernel
-def _triangle(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the weights of vertices i, j, k for the point of their triangle closest to the origin."""
-    a, b, c = corner(work, i), corner(work, j), corner(work, k)
-    ab, ac = subtract(b, a), subtract(c, a)
+def triangle_weights(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the weights of the vertices for the point of a triangle closest to the origin."""
     # Voronoi regions of the vertices and sides
+    ab, ac = subtract(b, a), subtract(c, a)
     d1, d2, d3, d4, d5, d6 = -dot(ab, a), -dot(ac, a), -dot(ab, b), -dot(ac, b), -dot(ab, c), -dot(ac, c)
     if d1 <= 0.0 and d2 <= 0.0:
         return 1.0, 0.0, 0.0
     if d3 >= 0.0 and d4 <= d3:
         return 0.0, 1.0, 0.0
-    va, vb, vc = _areas(work, i, j, k)
+    va, vb, vc = _areas(a, b, c)
     if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        s, t = _segment(work, i, j)
-        return s, t, 0.0
+        return _on_side(0, a, b, c)
     if d6 >= 0.0 and d5 <= d6:
         return 0.0, 0.0, 1.0
     if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        s, t = _segment(work, i, k)
+        s, t = _segment(a, c)
         return s, 0.0, t
     if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
-        s, t = _segment(work, j, k)
-        return 0.0, s, t
-    # rounding can place the point of a thin triangle in no region: it is then on one of the sides
-    if min(va, vb, vc) <= 0.0:
-        return _closest_on_sides(work, i, j, k)
+        return _on_side(1, a, b, c)
     # inside: barycentric coordinates
-    total = va + vb + vc
-    return va / total, vb / total, vc / total
+    if min(va, vb, vc) > 0.0:
+        total = va + vb + vc
+        return va / total, vb / total, vc / total
+    # rounding can place the point of a thin triangle in no region: it is then on one of the sides
+    weights, least = (1.0, 0.0, 0.0), math.inf
+    for side in range(3):
+        own = _on_side(side, a, b, c)
+        x = weighted_sum(own, a, b, c)
+        if dot(x, x) < least:
+            weights, least = own, dot(x, x)
+    return weights
 
 
 @kernel
-def _length2(work: FloatArray, i: int, s: float, j: int, t: float) -> float:
-    """Return the squared length of s times vertex i plus t times vertex j."""
-    x = add(times(s, corner(work, i)), times(t, corner(work, j)))
-    return dot(x, x)
+def _on_side(side: int, a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the weights of the vertices for the point closest to the origin of a side: 0 a b, 1 b c, 2 c a."""
+    s, t = _segment(a if side == 0 else (b if side == 1 else c), b if side == 0 else (c if side == 1 else a))
+    if side == 0:
+        return s, t, 0.0
+    return (0.0, s, t) if side == 1 else (t, 0.0, s)
+
+
+@kernel(inner=True)
+def weighted_sum(weights: Vec3, a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the point of a triangle with these weights of its vertices."""
+    return add(add(times(weights[0], a), times(weights[1], b)), times(weights[2], c))
 
 
 @kernel
-def _closest_on_sides(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the weights of vertices i, j, k for the point of their triangle's sides closest to the origin."""
-    s, t = _segment(work, i, j)
-    a, b, c, least = s, t, 0.0, _length2(work, i, s, j, t)
-    s, t = _segment(work, j, k)
-    here = _length2(work, j, s, k, t)
-    if here < least:
-        a, b, c, least = 0.0, s, t, here
-    s, t = _segment(work, k, i)
-    if _length2(work, k, s, i, t) < least:
-        a, b, c = t, 0.0, s
-    return a, b, c
+def closest_on_triangle(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the point of the triangle closest to the origin."""
+    return weighted_sum(triangle_weights(a, b, c), a, b, c)
 
 
 @kernel
@@ -159,15 +160,15 @@ def keep_closest(work: FloatArray, n: int, weights: FloatArray) -> int:
 
     The number is 4 if the origin is inside.
 
-    Ericson 2005, sections 5.1.5 and 5.1.6: Voronoi regions for segments and triangles, the faces visible from the
-    origin for a tetrahedron.
+    Ericson 2005, sections 5.1.5 and 5.1.6: Voronoi regions for triangles, the faces visible from the origin for a
+    tetrahedron.
     """
     weights[0] = 1.0
     weights[1] = weights[2] = weights[3] = 0.0
     if n == 2:
-        weights[0], weights[1] = _segment(work, 0, 1)
+        weights[0], weights[1] = _segment(corner(work, 0), corner(work, 1))
     elif n == 3:
-        weights[0], weights[1], weights[2] = _triangle(work, 0, 1, 2)
+        put(triangle_weights(corner(work, 0), corner(work, 1), corner(work, 2)), weights)
     elif n == 4:
         # closest point over the faces visible from the origin
         smallest = math.inf
@@ -175,20 +176,20 @@ def keep_closest(work: FloatArray, n: int, weights: FloatArray) -> int:
             i, j, k = (1 if skip == 0 else 0), (2 if skip <= 1 else 1), (3 if skip <= 2 else 2)
             if _side(work, i, j, k, skip) > 0.0:
                 continue
-            s, t, r = _triangle(work, i, j, k)
-            x = add(add(times(s, corner(work, i)), times(t, corner(work, j))), times(r, corner(work, k)))
-            length2 = dot(x, x)
-            if length2 < smallest:
-                smallest = length2
-                weights[i], weights[j], weights[k], weights[skip] = s, t, r, 0.0
+            a, b, c = corner(work, i), corner(work, j), corner(work, k)
+            own = triangle_weights(a, b, c)
+            x = weighted_sum(own, a, b, c)
+            if dot(x, x) < smallest:
+                smallest = dot(x, x)
+                weights[i], weights[j], weights[k] = own
+                weights[skip] = 0.0
         if smallest == math.inf:
             return 4
     # keep the vertices with positive weights
     kept = 0
     for i in range(n):
         if weights[i] > 0.0:
-            for m in range(ROW):
-                work[ROW * kept + m] = work[ROW * i + m]
+            copy(work[ROW * i :], work[ROW * kept : ROW * kept + ROW])
             weights[kept] = weights[i]
             kept += 1
     return kept

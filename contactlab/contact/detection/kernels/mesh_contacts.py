@@ -7,7 +7,7 @@ import numpy as np
 from contactlab.contact.detection.kernels.contacts import reduce_coplanar
 from contactlab.contact.detection.kernels.convex_convex import RELATIVE_ACCURACY as CLOSEST
 from contactlab.contact.detection.kernels.convex_convex import TOUCHING, closest
-from contactlab.contact.detection.kernels.ground_contacts import closest_on_triangle
+from contactlab.contact.detection.kernels.gjk import closest_on_triangle
 from contactlab.contact.detection.kernels.manifold import manifold
 from contactlab.contact.detection.kernels.support import (
     characteristic_size,

@@ -12,6 +12,7 @@ from contactlab.contact.kernels.layout import (
     CONVEX,
     CYLINDER,
     HALF_SPACE,
+    HEIGHT_FIELD,
     MESH,
     SPHERE,
     TRIANGLE,
@@ -31,6 +32,9 @@ from contactlab.spatial.kernels.vectors import (
     vector_at,
 )
 from lcp.kernels import kernel
+
+# A hit is the distance along the ray, infinite for none, and the outward normal there.
+NOWHERE = (math.inf, (0.0, 0.0, 0.0))
 
 
 @kernel(inner=True)
@@ -95,7 +99,7 @@ def mesh_hit(o: Vec3, d: Vec3, mesh: Posed, limit: float) -> tuple[float, Vec3]:
                 best, at = t, corner + 9
         node += 1
     if at < 0:
-        return math.inf, (0.0, 0.0, 0.0)
+        return NOWHERE
     return best, vector_at(data, at)
 
 
@@ -103,7 +107,6 @@ def mesh_hit(o: Vec3, d: Vec3, mesh: Posed, limit: float) -> tuple[float, Vec3]:
 def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: float) -> tuple[float, Vec3]:
     """Return the distance along the ray to the first triangle of a height field and its upward normal."""
     start, nx, ny, dx, dy = int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
-    nowhere = math.inf, (0.0, 0.0, 0.0)
     # interval of the ray in the bounding box of the field
     slack = 1e-9 * (dx + dy)
     entry, exit = 0.0, limit
@@ -116,7 +119,7 @@ def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: flo
         low, high = slab_interval(o[k], d[k], low, high)
         entry, exit = max(entry, low), min(exit, high)
     if entry > exit:
-        return nowhere
+        return NOWHERE
     # walk through the cells from the point of entry
     x, y = o[0] + entry * d[0], o[1] + entry * d[1]
     i, _ = cell_range(x, x, dx, nx)
@@ -144,11 +147,7 @@ def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: flo
             i += step_x
         else:
             j += step_y
-    return nowhere
-
-
-# A hit is the distance along the ray, infinite for none, and the outward normal there.
-NOWHERE = (math.inf, (0.0, 0.0, 0.0))
+    return NOWHERE
 
 
 @kernel(inner=True)
@@ -193,59 +192,51 @@ def _in_tube(o: Vec3, d: Vec3, radius: float) -> tuple[float, float]:
 
 
 @kernel(inner=True)
-def _capsule_hit(o: Vec3, d: Vec3, radius: float, half: float) -> tuple[float, Vec3]:
-    """Return the hit of a capsule about the z axis, the union of a tube and two balls."""
-    # interval of the tube between the ends, extended by the balls
-    entry, exit = _in_tube(o, d, radius)
-    low, high = slab_interval(o[2], d[2], -half, half)
+def _in_solid(o: Vec3, d: Vec3, kind: int, size: FloatArray) -> tuple[float, float]:
+    """Return the interval of a ray in a sphere, box, cylinder or capsule, the union of a tube and two balls."""
+    if kind == SPHERE:
+        return _in_ball(o, d, 0.0, size[0])
+    entry, exit = -math.inf, math.inf
+    if kind == BOX:
+        for i in range(3):
+            low, high = slab_interval(o[i], d[i], -size[i], size[i])
+            entry, exit = max(entry, low), min(exit, high)
+        return entry, exit
+    # the tube between the ends
+    low, high = slab_interval(o[2], d[2], -size[1], size[1])
+    entry, exit = _in_tube(o, d, size[0])
     entry, exit = max(entry, low), min(exit, high)
-    if entry > exit:
-        entry, exit = math.inf, -math.inf
-    for z in (-half, half):
-        low, high = _in_ball(o, d, z, radius)
-        entry, exit = min(entry, low), max(exit, high)
-    t = _first_crossing(entry, exit)
-    if t == math.inf:
-        return NOWHERE
-    # normal from the nearest point of the axis
-    x, y, z = add(o, times(t, d))
-    return t, unit((x, y, z - min(max(z, -half), half)))
+    # extended by balls
+    if kind == CAPSULE:
+        if entry > exit:
+            entry, exit = math.inf, -math.inf
+        for z in (-size[1], size[1]):
+            low, high = _in_ball(o, d, z, size[0])
+            entry, exit = min(entry, low), max(exit, high)
+    return entry, exit
 
 
 @kernel(inner=True)
-def _cylinder_hit(o: Vec3, d: Vec3, radius: float, half: float) -> tuple[float, Vec3]:
-    """Return the hit of a cylinder about the z axis."""
-    entry, exit = _in_tube(o, d, radius)
-    low, high = slab_interval(o[2], d[2], -half, half)
-    t = _first_crossing(max(entry, low), min(exit, high))
-    if t == math.inf:
-        return NOWHERE
-    # a cap, or the mantle
-    x, y, z = add(o, times(t, d))
-    if t in (low, high):
-        return t, (0.0, 0.0, 1.0 if z > 0.0 else -1.0)
-    return t, unit((x, y, 0.0))
-
-
-@kernel(inner=True)
-def _box_hit(o: Vec3, d: Vec3, size: FloatArray) -> tuple[float, Vec3]:
-    """Return the hit of a box about its centre, given by its half extents."""
-    # interval between all three pairs of faces
-    entry, exit, first, last = -math.inf, math.inf, 0, 0
-    for i in range(3):
-        low, high = slab_interval(o[i], d[i], -size[i], size[i])
-        if low > entry:
-            entry, first = low, i
-        if high < exit:
-            exit, last = high, i
-    t = _first_crossing(entry, exit)
-    if t == math.inf:
-        return NOWHERE
-    # normal of the face that is crossed
-    entering = t == entry
-    axis = first if entering else last
-    sign = 1.0 if (d[axis] > 0.0) != entering else -1.0
-    return t, (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
+def _outward(x: Vec3, kind: int, size: FloatArray) -> Vec3:
+    """Return the outward normal at a point of the surface of a sphere, box, cylinder or capsule."""
+    z = x[2]
+    if kind == BOX:
+        # the face that is crossed
+        axis = 0
+        for i in range(1, 3):
+            if abs(x[i]) - size[i] > abs(x[axis]) - size[axis]:
+                axis = i
+        sign = 1.0 if x[axis] > 0.0 else -1.0
+        return sign * (axis == 0), sign * (axis == 1), sign * (axis == 2)
+    if kind == CYLINDER:
+        # a cap, or the mantle
+        if abs(z) - size[1] >= math.sqrt(x[0] * x[0] + x[1] * x[1]) - size[0]:
+            return 0.0, 0.0, 1.0 if z > 0.0 else -1.0
+        z = 0.0
+    elif kind == CAPSULE:
+        # from the nearest point of the axis
+        z -= min(max(z, -size[1]), size[1])
+    return unit((x[0], x[1], z))
 
 
 @kernel(inner=True)
@@ -295,24 +286,17 @@ def _hit(o: Vec3, d: Vec3, shape: Posed, limit: float) -> tuple[float, Vec3]:
         rate = dot(normal, d)
         t = math.inf if rate == 0.0 else (size[3] - dot(normal, o)) / rate
         return (t, normal) if t >= 0.0 else NOWHERE
-    if kind == SPHERE:
-        entry, exit = _in_ball(o, d, 0.0, size[0])
-        t = _first_crossing(entry, exit)
-        if t == math.inf:
-            return NOWHERE
-        x, y, z = add(o, times(t, d))
-        return t, (x / size[0], y / size[0], z / size[0])
-    if kind == CAPSULE:
-        return _capsule_hit(o, d, size[0], size[1])
-    if kind == BOX:
-        return _box_hit(o, d, size)
-    if kind == CYLINDER:
-        return _cylinder_hit(o, d, size[0], size[1])
     if kind == CONVEX:
         return _hull_hit(o, d, shape)
     if kind == MESH:
         return mesh_hit(o, d, shape, limit)
-    return terrain_hit(o, d, size, shape.data, limit)
+    if kind == HEIGHT_FIELD:
+        return terrain_hit(o, d, size, shape.data, limit)
+    entry, exit = _in_solid(o, d, kind, size)
+    t = _first_crossing(entry, exit)
+    if t == math.inf:
+        return NOWHERE
+    return t, _outward(add(o, times(t, d)), kind, size)
 
 
 @kernel

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.multibody.arguments import checked
 from contactlab.multibody.centroidal import center_of_mass, center_of_mass_jacobian
 from contactlab.multibody.configuration import integrate
-from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits
-from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
+from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits, positions
+from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
@@ -262,11 +262,10 @@ def _coordinates(model: Model) -> NDArray[np.intp]:
     """Return the entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
     out = np.full(model.nv, -1, dtype=np.intp)
     for body in model.bodies:
-        if isinstance(body.joint, CustomJoint | Spherical):
-            continue
         q, v = model.q_slice(body.name).start, model.v_slice(body.name).start
-        plain = 3 if isinstance(body.joint, FloatingBase) else body.joint.nv
-        out[v : v + plain] = np.arange(q, q + plain)
+        for k, at in enumerate(positions(body.joint)):
+            if at is not None and not isinstance(body.joint, CustomJoint):
+                out[v + k] = q + at
     return out
 
 

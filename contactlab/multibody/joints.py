@@ -57,11 +57,6 @@ class Elementary:
                 return cls(kind, axis, _NONE)
         return cls(codes.REVOLUTE, axis, _NONE)
 
-    @classmethod
-    def prismatic(cls, axis: FloatArray) -> Elementary:
-        """Return the shift along a unit axis."""
-        return cls(codes.PRISMATIC, _NONE, axis)
-
     @property
     def nq(self) -> int:
         """Length of its slice of q."""
@@ -103,7 +98,18 @@ def unit_axis(owner: object, value: ArrayLike) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Revolute:
+class _OneAxis:
+    """Common part of joints that move by one coordinate along or about an axis."""
+
+    axis: FloatArray
+    nq = 1
+    nv = 1
+
+    def __init__(self, axis: ArrayLike) -> None:
+        object.__setattr__(self, "axis", unit_axis(self, axis))
+
+
+class Revolute(_OneAxis):
     """Rotation by q [rad] about an axis through the joint's origin.
 
     Parameters
@@ -112,20 +118,15 @@ class Revolute:
         Direction (3,) in joint axes, normalised here; z by default.
     """
 
-    axis: FloatArray
-    nq = 1
-    nv = 1
-
     def __init__(self, axis: ArrayLike = (0.0, 0.0, 1.0)) -> None:
-        object.__setattr__(self, "axis", unit_axis(self, axis))
+        super().__init__(axis)
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one rotation."""
         return (Elementary.revolute(self.axis),)
 
 
-@dataclass(frozen=True, eq=False, init=False)
-class Prismatic:
+class Prismatic(_OneAxis):
     """Shift by q [m] along an axis.
 
     Parameters
@@ -134,20 +135,16 @@ class Prismatic:
         Direction (3,) in joint axes, normalised here; x by default.
     """
 
-    axis: FloatArray
-    nq = 1
-    nv = 1
-
     def __init__(self, axis: ArrayLike = (1.0, 0.0, 0.0)) -> None:
-        object.__setattr__(self, "axis", unit_axis(self, axis))
+        super().__init__(axis)
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one shift."""
-        return (Elementary.prismatic(self.axis),)
+        return (Elementary(codes.PRISMATIC, _NONE, self.axis),)
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Helical:
+class Helical(_OneAxis):
     """Rotation by q [rad] about an axis with a shift of pitch q along the same axis; see `Screw` for the general form.
 
     Parameters
@@ -158,13 +155,10 @@ class Helical:
         Shift per angle [m/rad].
     """
 
-    axis: FloatArray
     pitch: float
-    nq = 1
-    nv = 1
 
     def __init__(self, axis: ArrayLike, pitch: float) -> None:
-        object.__setattr__(self, "axis", unit_axis(self, axis))
+        super().__init__(axis)
         object.__setattr__(self, "pitch", finite_number(pitch, "Helical.pitch", MultibodyError))
 
     def chain(self) -> tuple[Elementary, ...]:
@@ -199,15 +193,46 @@ class Screw:
 
 
 @dataclass(frozen=True)
-class Spherical:
-    """Any rotation: q is a unit quaternion (w, x, y, z), v the angular velocity in body axes [rad/s]."""
+class _Single:
+    """Common part of joints of one elementary motion without parameters."""
 
-    nq = 4
-    nv = 3
+    kind: ClassVar[int]
+
+    @property
+    def nq(self) -> int:
+        """Length of the joint's slice of q."""
+        return codes.NQ[self.kind]
+
+    @property
+    def nv(self) -> int:
+        """Length of the joint's slice of v."""
+        return codes.NV[self.kind]
 
     def chain(self) -> tuple[Elementary, ...]:
-        """Return one rotation."""
-        return (Elementary(codes.SPHERICAL, np.zeros(3), np.zeros(3)),)
+        """Return one motion."""
+        return (Elementary(self.kind, _NONE, _NONE),)
+
+
+class Spherical(_Single):
+    """Any rotation: q is a unit quaternion (w, x, y, z), v the angular velocity in body axes [rad/s]."""
+
+    kind = codes.SPHERICAL
+
+
+class TranslationXYZ(_Single):
+    """Shift by q = (x, y, z) [m] in joint axes."""
+
+    kind = codes.TRANSLATION
+
+
+class FloatingBase(_Single):
+    """Six degrees of freedom.
+
+    q = (x, y, z, qw, qx, qy, qz): origin [m] in joint axes and unit quaternion; v = (velocity of the body's origin in
+    joint axes [m/s], angular velocity in body axes [rad/s]).
+    """
+
+    kind = codes.FLOATING
 
 
 @dataclass(frozen=True)
@@ -251,34 +276,6 @@ class EulerZXY(_Euler):
 
 
 @dataclass(frozen=True)
-class TranslationXYZ:
-    """Shift by q = (x, y, z) [m] in joint axes."""
-
-    nq = 3
-    nv = 3
-
-    def chain(self) -> tuple[Elementary, ...]:
-        """Return one shift."""
-        return (Elementary(codes.TRANSLATION, np.zeros(3), np.zeros(3)),)
-
-
-@dataclass(frozen=True)
-class FloatingBase:
-    """Six degrees of freedom.
-
-    q = (x, y, z, qw, qx, qy, qz): origin [m] in joint axes and unit quaternion; v = (velocity of the body's origin in
-    joint axes [m/s], angular velocity in body axes [rad/s]).
-    """
-
-    nq = 7
-    nv = 6
-
-    def chain(self) -> tuple[Elementary, ...]:
-        """Return one free motion."""
-        return (Elementary(codes.FLOATING, np.zeros(3), np.zeros(3)),)
-
-
-@dataclass(frozen=True)
 class Fixed:
     """A rigid connection: the child's mass joins its parent's, its frame stays addressable by name."""
 
@@ -314,13 +311,10 @@ class Composite:
 
     @property
     def nq(self) -> int:
-        """One coordinate per axis."""
+        """One coordinate and one velocity per axis."""
         return len(self.joints)
 
-    @property
-    def nv(self) -> int:
-        """One velocity per axis."""
-        return len(self.joints)
+    nv = nq
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return the motions of its joints."""
@@ -362,7 +356,7 @@ class CustomJoint(ABC):
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one motion whose numbers are evaluated in Python."""
-        return (Elementary(codes.CUSTOM, np.zeros(3), np.zeros(3)),)
+        return (Elementary(codes.CUSTOM, _NONE, _NONE),)
 
 
 #: Every joint of the package; tests and documentation are derived from this tuple.

@@ -24,8 +24,10 @@ from contactlab.spatial.kernels.vectors import (
     add,
     add_spatial,
     add_to,
+    are_finite,
     copy,
     dot,
+    fill,
     linear,
     put,
     put_spatial,
@@ -202,17 +204,12 @@ def aba(
     D = view_1d(W, f.start + 45 * nl + 6 * nv, nv)
     world_inertias(t, f.R, f.p, B)
     # elimination, and the sweep back
-    for j in range(nv):
-        a[j] = tau[j]
+    copy(tau, a)
     code = articulate(t, f.S, B, K, U, D, P, a)
     if code != GOOD:
         return code
     outward(t, f.S, U, D, P, a)
-    # a sum that is finite exactly if all results are
-    rest = 0.0
-    for j in range(nv):
-        rest += 0.0 * a[j]
-    return GOOD if rest == 0.0 else NOT_FINITE
+    return GOOD if are_finite(a) else NOT_FINITE
 
 
 @kernel
@@ -251,14 +248,12 @@ def solve_inertia(I: IntArray, F: FloatArray, factor: FloatArray, P: FloatArray,
     U = view_2d(factor, 6 * nv, nv, 6)
     D = factor[12 * nv : 13 * nv]
     # two sweeps for each row
-    rest = 0.0
+    code = GOOD
     for number in range(x.shape[0]):
-        for i in range(P.shape[0]):
-            for k in range(6):
-                P[i, k] = 0.0
+        fill(0.0, view_1d(P, 0, 6 * P.shape[0]))
         row = x[number]
         inward(t, S, U, D, P, row)
         outward(t, S, U, D, P, row)
-        for j in range(nv):
-            rest += 0.0 * row[j]
-    return GOOD if rest == 0.0 else NOT_FINITE
+        if not are_finite(row):
+            code = NOT_FINITE
+    return code

@@ -23,8 +23,10 @@ from contactlab.spatial.kernels.vectors import (
     add_pairs,
     add_spatial,
     add_to,
+    are_finite,
     cross,
     dot,
+    fill,
     linear,
     put,
     put_pair,
@@ -172,11 +174,7 @@ def body_sums(
         body_forces(t, f, A, B)
         sum_rates(t, f.p, B, out)
         last = 17
-    # a sum that is finite exactly if all results are
-    rest = 0.0
-    for k in range(last):
-        rest += 0.0 * out[k]
-    return GOOD if rest == 0.0 else NOT_FINITE
+    return GOOD if are_finite(out[:last]) else NOT_FINITE
 
 
 @kernel
@@ -208,7 +206,6 @@ def centroidal_columns(
     sum_masses(t, f.R, f.p, fixed, total)
     world_inertias(t, f.R, f.p, B)
     # composites from the leaves to the roots
-    rest = 0.0
     for i in range(nl - 1, -1, -1):
         up = t.parent[i]
         if up >= 0:
@@ -218,9 +215,7 @@ def centroidal_columns(
         for j in range(t.iv[i], t.iv[i + 1]):
             moment, force = inertia_times(B[i], f.S[j])
             put_spatial(add(moment, cross(arm, force)), force, A[:, j])
-            for k in range(6):
-                rest += 0.0 * A[k, j]
-    return GOOD if rest == 0.0 else NOT_FINITE
+    return GOOD if are_finite(view_1d(A, 0, A.size)) else NOT_FINITE
 
 
 @kernel
@@ -265,8 +260,7 @@ def centroidal_rates(
     total = view_1d(f.scratch, 0, 4)
     sums = view_1d(f.scratch, 4, 6)
     sum_masses(t, f.R, f.p, fixed, total)
-    for k in range(6):
-        sums[k] = 0.0
+    fill(0.0, sums)
     # composites from the leaves to the roots
     for i in range(nl - 1, -1, -1):
         # columns of the link, moved to the centre of mass
@@ -296,14 +290,10 @@ def centroidal_rates(
         else:
             add_spatial(linear(H[i]), linear(P[i]), sums)
     # the displacement of the centre of mass changes the moments
-    rest = 0.0
     part = 1.0 / total[0] if total[0] > 0.0 else 0.0
     for j in range(nv):
         shift = times(part, linear(out[1, :, j]))
         for number in range(0, 4, 2):
             column = out[number, :, j]
             put(subtract(vector(column), cross(shift, vector_at(sums, 3 * (number // 2)))), column)
-        for number in range(4):
-            for k in range(6):
-                rest += 0.0 * out[number, k, j]
-    return GOOD if rest == 0.0 else NOT_FINITE
+    return GOOD if are_finite(view_1d(out, 0, out.size)) else NOT_FINITE

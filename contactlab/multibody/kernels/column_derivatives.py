@@ -16,7 +16,7 @@ from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SCREW, SPHERICA
 from contactlab.multibody.kernels.kinematics import add_cross_motion, motion_in_world, screw_change
 from contactlab.multibody.kernels.layout import Frames, Tree
 from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.kernels.vectors import add_spatial, add_to, copy, put_pair, put_spatial, times, vector
+from contactlab.spatial.kernels.vectors import add_spatial, add_to, copy, fill, put_pair, put_spatial, times, vector
 from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 
@@ -57,8 +57,7 @@ def fill_column_derivatives(
                         base[k] += f.S[before, k] * v[before]
             # P and Q
             row = K[j]
-            for k in range(18):
-                row[k] = 0.0
+            fill(0.0, row)
             P, Q, rest = view_1d(row, 0, 6), view_1d(row, 6, 6), view_1d(row, 12, 6)
             add_cross_motion(base, s, 1.0, P)
             add_cross_motion(push, s, 1.0, Q)

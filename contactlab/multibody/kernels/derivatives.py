@@ -27,9 +27,11 @@ from contactlab.spatial.kernels.vectors import (
     add,
     add_pairs,
     add_to,
+    are_finite,
     copy,
     cross,
     dot,
+    fill,
     linear,
     put,
     put_pair,
@@ -81,14 +83,8 @@ def dynamics_derivatives(
     D = view_1d(W, f.start + 40 * nl + 19 * nv, nv)
     # zero results and external forces
     dq, dv, M = out[0], out[1], out[2]
-    for number in range(3):
-        for j in range(nv):
-            row = out[number, j]
-            for k in range(nv):
-                row[k] = 0.0
-    for i in range(E.shape[0]):
-        for k in range(6):
-            E[i, k] = 0.0
+    fill(0.0, view_1d(out, 0, 3 * nv * nv))
+    fill(0.0, view_1d(W, f.start + 34 * nl, 6 * E.shape[0]))
     # external forces, inertias, momenta, and the mass matrix
     subtract_external(t, f.p, f_ext, E)
     world_inertias(t, f.R, f.p, B)
@@ -116,8 +112,7 @@ def dynamics_derivatives(
         solve_vector_lt(t.dof_parent, 0, L, a)
         solve_vector_l(t.dof_parent, 0, L, a)
     else:
-        for j in range(nv):
-            a[j] = x[j]
+        copy(x, a)
     # derivatives of the inverse dynamics
     accelerations(t, f.S, f.C, a, 1.0, A)
     link_forces(f.V, A, B, G, E, P)
@@ -125,23 +120,18 @@ def dynamics_derivatives(
     fill_force_derivatives(t, f, K, B, G, P, E, rates, dq, dv)
     # forward: M^-1 from the left
     if forward:
+        fill(0.0, view_1d(M, 0, nv * nv))
         for j in range(nv):
             M[j, j] = 1.0
-            for k in range(j):
-                M[j, k] = 0.0
-                M[k, j] = 0.0
         for number in range(3):
             solve_lt(t.dof_parent, L, out[number])
             solve_l(t.dof_parent, L, out[number])
-    # sign, and a sum that is finite exactly if all results are
-    sign = -1.0 if forward else 1.0
-    rest = 0.0
-    for j in range(nv):
-        for k in range(nv):
-            dq[j, k] *= sign
-            dv[j, k] *= sign
-            rest += 0.0 * (dq[j, k] + dv[j, k] + M[j, k])
-    return GOOD if rest == 0.0 else NOT_FINITE
+        # sign
+        for j in range(nv):
+            for k in range(nv):
+                dq[j, k] *= -1.0
+                dv[j, k] *= -1.0
+    return GOOD if are_finite(view_1d(out, 0, 3 * nv * nv)) else NOT_FINITE
 
 
 @kernel(inner=True)

@@ -24,6 +24,7 @@ from contactlab.multibody.kernels.layout import BODIES, LINKS, NQ, NV, model_and
 from contactlab.multibody.kernels.newton_euler import rnea
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.kernels.vectors import copy, fill
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
@@ -44,9 +45,7 @@ def fast_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: Float
     """Zero M and fill it by `crba`; return a code, `NEEDS_GENERAL_ENTRY` for a wrong length."""
     if q.shape[0] != I[NQ]:
         return NEEDS_GENERAL_ENTRY
-    for i in range(M.shape[0]):
-        for j in range(M.shape[1]):
-            M[i, j] = 0.0
+    fill(0.0, view_1d(M, 0, M.size))
     work = W if W.shape[0] else stack()
     return crba(I, F, q, view_2d(W, 0, 0, CUSTOM_ROW), work, NOTHING, M)
 
@@ -193,9 +192,7 @@ def solve_mass_matrix(
     P = view_2d(W, scratch, I[LINKS], 6)
     # factor and solve
     for b in range(start, stop):
-        right = row(tau, b)
-        for j in range(x.shape[1]):
-            x[b, j] = right[j]
+        copy(row(tau, b), x[b])
         codes[b] = factor_inertia(I, F, row(q, b), row(custom, b), W, NOTHING, factor)
         if codes[b] == GOOD:
             codes[b] = solve_inertia(I, F, factor, P, x[b : b + 1])

@@ -31,7 +31,7 @@ from contactlab.multibody.kernels.codes import (
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.spatial.kernels.vectors import add_to, copy, cross, dot, linear, times, vector, vector_at
+from contactlab.spatial.kernels.vectors import add_to, copy, cross, dot, fill, linear, times, vector, vector_at
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
@@ -149,8 +149,7 @@ def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) ->
     The rate is v, except for the entries of rotation vectors.
     """
     # v
-    for j in range(v.shape[0]):
-        out[j] = v[j]
+    copy(v, out)
     for i in range(t.parent.shape[0]):
         if t.kind[i] not in (SPHERICAL, FLOATING):
             continue
@@ -222,7 +221,7 @@ def runge_kutta(
     gained, rate, acceleration = rows[4], rows[5], rows[6]
     no_row, no_wrench = view_2d(W, 0, 0, CUSTOM_ROW), view_2d(W, 0, 0, 6)
     # energies at the start
-    none[0], none[1], none[2], none[3] = 0.0, 0.0, 0.0, 0.0
+    fill(0.0, none)
     if not energies_at(I, F, q, v, W, none, sums):
         return 0
     kinetic, begin = sums[13], sums[11] + sums[12]

@@ -31,6 +31,7 @@ from contactlab.spatial.kernels.vectors import (
     copy,
     cross,
     cross_linear,
+    fill,
     linear,
     put,
     put_spatial,
@@ -225,13 +226,13 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
             put_spatial(cross(w, a), cross_linear(w, u, a, b), Ci)
             continue
         # velocity
-        for k in range(6):
-            Vi[k] = at.V[up, k] if up >= 0 else 0.0
-            Ci[k] = 0.0
         last = t.iv[i + 1]
+        fill(0.0, Ci)
+        fill(0.0, Vi)
+        if up >= 0:
+            copy(at.V[up], Vi)
         for j in range(first, last):
-            for k in range(6):
-                Vi[k] += at.S[j, k] * v[j]
+            add_spatial(times(v[j], vector(at.S[j])), times(v[j], linear(at.S[j])), Vi)
         # directions carried along by the parent come first, then those that turn with the link itself
         if kind in (SPHERICAL, CUSTOM):
             carried = first

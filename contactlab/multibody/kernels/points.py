@@ -17,8 +17,10 @@ from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.kernels.vectors import (
     add,
+    are_finite,
     copy,
     cross,
+    fill,
     linear,
     put,
     put_spatial,
@@ -53,8 +55,8 @@ def frame_at(
 def body_pose(t: Tree, R: FloatArray, p: FloatArray, body: int, out: FloatArray) -> None:
     """Fill out (12,) with rotation by rows and origin of an added body in the world; body -1 is the world itself."""
     if body < 0:
-        for k in range(12):
-            out[k] = 1.0 if k in (0, 4, 8) else 0.0
+        fill(0.0, out)
+        out[0], out[4], out[8] = 1.0, 1.0, 1.0
         return
     frame_at(R, p, t.body_link[body], t.body_R[body], t.body_p[body], out[0:9], out[9:12])
 
@@ -282,10 +284,4 @@ def point_rates(
     accelerations(t, f.S, f.C, a, 0.0, A)
     column_rates(t, f, v, a, A, rates, K)
     rates_at(t, f, A, K, t.body_link[body] if body >= 0 else -1, x, out)
-    # a sum that is finite exactly if all results are
-    rest = 0.0
-    for number in range(4):
-        for k in range(6):
-            for j in range(nv):
-                rest += 0.0 * out[number, k, j]
-    return GOOD if rest == 0.0 else NOT_FINITE
+    return GOOD if are_finite(view_1d(out, 0, out.size)) else NOT_FINITE

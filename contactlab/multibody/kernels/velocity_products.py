@@ -42,6 +42,7 @@ from contactlab.spatial.kernels.vectors import (
     copy,
     cross,
     dot,
+    fill,
     linear,
     put,
     rotate_inverse,
@@ -285,8 +286,7 @@ def previous_kinetic_energy(
     B = view_2d(W, f.start, nl, 10)
     world_inertias(t, f.R, f.p, B)
     # kinetic energy of each tree, with momentum and mass of a free one
-    for j in range(out.shape[0]):
-        out[j] = 0.0
+    fill(0.0, out)
     for i in range(nl):
         moment, force = inertia_times(B[i], f.V[i])
         at = t.iv[t.root[i]]

@@ -39,6 +39,23 @@ def copy(a: FloatArray | IntArray, out: FloatArray | IntArray) -> None:
 
 
 @kernel(inner=True)
+def fill(value: float, out: FloatArray) -> None:
+    """Fill ``out`` with one number."""
+    for k in range(out.shape[0]):
+        out[k] = value
+
+
+@kernel(inner=True)
+def are_finite(a: FloatArray) -> bool:
+    """Return True if all numbers of an array are finite."""
+    # a sum of zeros, unless a number is not finite
+    rest = 0.0
+    for k in range(a.shape[0]):
+        rest += 0.0 * a[k]
+    return rest == 0.0
+
+
+@kernel(inner=True)
 def add_to(a: FloatArray, out: FloatArray) -> None:
     """Add the numbers of an array to ``out``."""
     for k in range(out.shape[0]):

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector, failure, kernels
+from contactlab.multibody.arguments import checked_vector, kernels
 from contactlab.multibody.kernels.codes import (
-    GOOD,
     crba_size,
     rnea_size,
 )
@@ -25,6 +24,7 @@ from contactlab.multibody.kinematics import (
     fill_batch,
     operand,
     optional,
+    run,
     velocity,
 )
 from contactlab.multibody.model import Model
@@ -77,14 +77,9 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
     """
     if batched(q):
         return centroidal_momentum_matrix_batch(model, q)
-    packed = model.packed
-    nv = model.nv
-    q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
-    A = np.zeros((6, nv))
-    fixed = world_mass(model)
-    code = kernels().centroidal.centroidal_columns(packed.ints, packed.floats, q_, fixed, custom, work, ready, A)
-    if code != GOOD:
-        raise failure(model, code, q_)
+    A = np.zeros((6, model.nv))
+    state = at_configuration(model, q, crba_size(model.packed.nl, model.nv))
+    run(model, kernels().centroidal.centroidal_columns, state, (("model", world_mass(model)),), A)
     return A
 
 
@@ -92,22 +87,17 @@ def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None
     """Return the sums over the bodies, (17,), from the kernel `body_sums`; entries above ``order`` are not set."""
     if batched(q, v, a):
         return body_sums_batch(model, q, v, a, order)
-    packed = model.packed
-    size = rnea_size(packed.nl, model.nv)
-    if order == 0:
-        q_, custom, work, ready = at_configuration(model, q, size)
-        v_ = _NONE
-    else:
-        q_, v_, custom, work, ready = at_state(model, q, v, size)
     if order > 1 and a is None:
         raise MultibodyError("a", "is needed")
-    rates = _NONE if a is None else checked_vector("a", a, model.nv)
+    size = rnea_size(model.packed.nl, model.nv)
+    if order == 0:
+        q_, *rest = at_configuration(model, q, size)
+        state: tuple[Any, ...] = (q_, _NONE, *rest)
+    else:
+        state = at_state(model, q, v, size)
     out = np.empty(17)
-    code = kernels().centroidal.body_sums(
-        packed.ints, packed.floats, q_, v_, rates, world_mass(model), custom, work, ready, order, out
-    )
-    if code != GOOD:
-        raise failure(model, code, q_, ("v", v_), ("a", rates))
+    given = ("a", _NONE if a is None else checked_vector("a", a, model.nv)), ("model", world_mass(model))
+    run(model, kernels().centroidal.body_sums, state, given, order, out)
     return out
 
 

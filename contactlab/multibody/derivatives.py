@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, Entry, checked, checked_vector, failure, kernels, single_signature
+from contactlab.multibody.arguments import ON_STACK, Entry, checked_vector, failure, kernels, single_signature
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels.codes import (
     CUSTOM_RATES,
@@ -25,7 +25,16 @@ from contactlab.multibody.kernels.codes import (
     head_size,
     point_rates_size,
 )
-from contactlab.multibody.kinematics import BatchOperands, Instant, Kinematics, at_state, batched, operand, velocity
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    Kinematics,
+    at_state,
+    batched,
+    external,
+    operand,
+    velocity,
+)
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -156,7 +165,7 @@ def _derivatives(
         return _batch_derivatives(model, q, v, name, x, f_ext, forward)
     given = checked_vector(name, x, nv)
     q_, v_, custom, work, ready = at_state(model, q, v, derivatives_size(packed.nl, nv))
-    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
+    _, forces = external(model, f_ext)
     rates = joint_rates(model, q_, v_) if packed.custom else _NO_RATES
     out = np.empty((3 + forward, nv, nv))
     code = kernels().entries.fast_derivatives(

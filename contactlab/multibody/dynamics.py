@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, check_finite, checked, checked_vector, failure, fast_entry, kernels
+from contactlab.multibody.arguments import ON_STACK, check_finite, checked_vector, fast_entry, kernels
 from contactlab.multibody.kernels.codes import (
     GOOD,
     aba_size,
@@ -25,10 +25,12 @@ from contactlab.multibody.kinematics import (
     Kinematics,
     at_state,
     batched,
+    external,
     fill_batch,
     kinematics,
     operand,
     optional,
+    run,
     velocity,
 )
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
@@ -38,8 +40,6 @@ from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import MultibodyError
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
-
-_NO_FORCES = np.zeros((0, 6))
 
 _NO_ACCELERATION = np.zeros(0)
 
@@ -105,14 +105,9 @@ def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: Arra
 
 def _joint_forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext: ArrayLike | None) -> FloatArray:
     """Return tau = M a + h - J^T f_ext (nv,); an ``a`` of length 0 stands for zero."""
-    packed = model.packed
-    nv = model.nv
-    q_, v_, custom, work, ready = at_state(model, q, v, rnea_size(packed.nl, nv))
-    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    tau = np.empty(nv)
-    code = kernels().newton_euler.rnea(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)
-    if code != GOOD:
-        raise failure(model, code, q_, ("v", v_), ("a", a), ("f_ext", forces))
+    tau = np.empty(model.nv)
+    state = at_state(model, q, v, rnea_size(model.packed.nl, model.nv))
+    run(model, kernels().newton_euler.rnea, state, (("a", a), external(model, f_ext)), tau)
     return tau
 
 
@@ -149,12 +144,8 @@ def forward_dynamics(
             pass  # not plain arrays; of an empty list, even its type is unknown
     if batched(q, v, tau, rows=f_ext):
         return forward_dynamics_batch(model, q, v, tau, f_ext)
-    force = checked_vector("tau", tau, nv)
-    q_, v_, custom, work, ready = at_state(model, q, v, aba_size(packed.nl, nv))
-    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    code = kernels().articulated.aba(packed.ints, packed.floats, q_, v_, force, forces, custom, work, ready, a)
-    if code != GOOD:
-        raise failure(model, code, q_, ("v", v_), ("tau", force), ("f_ext", forces))
+    given = ("tau", checked_vector("tau", tau, nv)), external(model, f_ext)
+    run(model, kernels().articulated.aba, at_state(model, q, v, aba_size(packed.nl, nv)), given, a)
     return a
 
 
@@ -241,15 +232,11 @@ def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
         lu, pivots = linalg.lu_factor(scaled, check_finite=False)
         diagonal = np.abs(np.diag(lu))
         x = linalg.lu_solve((lu, pivots), b * scale) if diagonal.min() > 0.0 else b
-    elif method == "colpiv_qr":
-        Q, R, order = linalg.qr(scaled, pivoting=True)
+    else:
+        Q, R, *pivots = linalg.qr(scaled, pivoting=method == "colpiv_qr")
         diagonal = np.abs(np.diag(R))
         x = np.empty_like(b)
-        x[order] = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b
-    else:
-        Q, R = linalg.qr(scaled)
-        diagonal = np.abs(np.diag(R))
-        x = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b
+        x[pivots or slice(None)] = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b
     if not diagonal.min() > _SINGULAR * diagonal.max():
         raise MultibodyError("q", "the mass matrix is singular")
     return np.asarray(scale * x)

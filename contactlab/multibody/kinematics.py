@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked_vector, failure, kernels
+from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure, kernels
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
@@ -113,6 +113,29 @@ def at_state(
     speed = checked_vector("v", v, model.nv)
     custom = custom_rows(model, configuration, speed) if model.packed.custom else _NO_ROWS
     return configuration, speed, custom, np.empty(size), NOTHING
+
+
+def run(
+    model: Model, kernel: Any, state: tuple[Any, ...], given: tuple[tuple[str, FloatArray], ...], *last: object
+) -> None:
+    """Run a kernel of one instant; raise the error for its code.
+
+    ``state`` is from `at_state` or `at_configuration`, ``given`` are the next arguments with their names, and ``last``
+    the ones after the level of the workspace.
+    """
+    *motion, custom, work, ready = state
+    arrays = (array for _, array in given)
+    code = kernel(model.packed.ints, model.packed.floats, *motion, *arrays, custom, work, ready, *last)
+    if code != GOOD:
+        raise failure(model, code, motion[0], *(("v", v) for v in motion[1:]), *given)
+
+
+_NO_FORCES = np.zeros((0, 6))
+
+
+def external(model: Model, f_ext: ArrayLike | None) -> tuple[str, FloatArray]:
+    """Return the named external forces (nb, 6), of length 0 if there are none."""
+    return "f_ext", _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
 
 
 def _at_kinematics(

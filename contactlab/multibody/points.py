@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,6 +23,7 @@ from contactlab.multibody.kinematics import (
     fill_batch,
     operand,
     optional,
+    run,
     velocity,
 )
 from contactlab.multibody.model import Model
@@ -66,14 +69,11 @@ def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
 
 def columns(model: Model, q: Instant, body: str, point: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
     """Return the Jacobian (6 - first, nv) of a point, and the body's pose: R by rows and p, (12,)."""
-    index, packed = model.index_or_world(body), model.packed
-    q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
     J, pose = np.zeros((6 - first, model.nv)), np.empty(12)
-    code = kernels().points.point_columns(
-        packed.ints, packed.floats, q_, custom, work, ready, index, point, first, pose, J
-    )
-    if code != GOOD or not (np.isfinite(pose).all() and np.isfinite(point).all()):
-        raise failure(model, code, q_, ("point", point))
+    state = at_configuration(model, q, point_size(model.packed.nl, model.nv))
+    run(model, kernels().points.point_columns, state, (), model.index_or_world(body), point, first, pose, J)
+    if not (np.isfinite(pose).all() and np.isfinite(point).all()):
+        raise failure(model, GOOD, state[0], ("point", point))
     return J, pose
 
 
@@ -164,21 +164,17 @@ def _point_motion(
     """Return position (..., 3), velocity or acceleration (..., 6) of a body's point, for order 0, 1 or 2."""
     if batched(q, v, a, point):
         return point_motion_batch(model, q, v, a, body, point, order)
-    index, packed = model.index_or_world(body), model.packed
-    a_ = _NONE if a is None else checked_vector("a", a, model.nv)
-    at = checked_vector("point", point, 3)
-    size = point_size(packed.nl, model.nv)
+    index, size = model.index_or_world(body), point_size(model.packed.nl, model.nv)
+    given = (("a", _NONE if a is None else checked_vector("a", a, model.nv)),)
+    at, out = checked_vector("point", point, 3), np.empty(3 if order == 0 else 6)
     if order == 0:
-        q_, custom, work, ready = at_configuration(model, q, size)
-        v_, out = _NONE, np.empty(3)
+        q_, *rest = at_configuration(model, q, size)
+        state: tuple[Any, ...] = (q_, _NONE, *rest)
     else:
-        q_, v_, custom, work, ready = at_state(model, q, v, size)
-        out = np.empty(6)
-    code = kernels().points.point_motion(
-        packed.ints, packed.floats, q_, v_, a_, custom, work, ready, index, at, order, out
-    )
-    if code != GOOD or not np.isfinite(out).all():
-        raise failure(model, code, q_, ("v", v_), ("a", a_), ("point", at))
+        state = at_state(model, q, v, size)
+    run(model, kernels().points.point_motion, state, given, index, at, order, out)
+    if not np.isfinite(out).all():
+        raise failure(model, GOOD, state[0], ("v", state[1]), *given, ("point", at))
     return out
 
 

@@ -164,15 +164,7 @@ def add_turning_columns(dof_parent: IntArray, S: FloatArray, last: int, sign: fl
 
 
 # Indices of a law's numbers.
-COEFFICIENT: Final = 0
-
-SPEED: Final = 1
-
-EXPONENT: Final = 2
-
-THRESHOLD: Final = 3
-
-LARGEST: Final = 4
+COEFFICIENT, SPEED, EXPONENT, THRESHOLD, LARGEST = range(5)
 
 
 @kernel(inline=True)

@@ -83,7 +83,7 @@ class Packages:
     def _first(self, element: Element, uri: str, parts: list[str], bases: list[Path]) -> Path | None:
         """Return the first existing file in the bases, or None; raise if it leads out of the folders."""
         refusal = element.error(f"{quoted(uri)} leads out of the folders meshes may lie in (see package_roots)")
-        if not bases and _escapes_folder(parts):
+        if not bases and normpath("/".join(parts)).startswith(".."):
             raise refusal
         for base in bases:
             path = base.joinpath(*parts)
@@ -109,16 +109,6 @@ def _real(path: Path) -> Path | None:
         return real if real.is_file() else None
     except (OSError, RuntimeError):  # RuntimeError: links in a circle
         return None
-
-
-def _escapes_folder(parts: Iterable[str]) -> bool:
-    """Return True if a relative path steps above its start."""
-    depth = 0
-    for part in parts:
-        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
-        if depth < 0:
-            return True
-    return False
 
 
 @dataclass(frozen=True)

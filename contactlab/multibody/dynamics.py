@@ -36,7 +36,7 @@ from contactlab.multibody.kinematics import (
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
 from contactlab.spatial.errors import MultibodyError
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
@@ -268,10 +268,13 @@ class PointForce:
     ) -> None:
         if frame not in ("world", "body"):
             raise MultibodyError("PointForce.frame", f"must be 'world' or 'body', got {frame!r}")
-        object.__setattr__(self, "body", body)
-        object.__setattr__(self, "point", read_only(finite_array(point, "PointForce.point", (3,), MultibodyError)))
-        object.__setattr__(self, "force", read_only(finite_array(force, "PointForce.force", (3,), MultibodyError)))
-        object.__setattr__(self, "frame", frame)
+        set_fields(
+            self,
+            body=body,
+            point=finite_array(point, "PointForce.point", (3,), MultibodyError),
+            force=finite_array(force, "PointForce.force", (3,), MultibodyError),
+            frame=frame,
+        )
 
 
 def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> FloatArray:

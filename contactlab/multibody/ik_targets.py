@@ -17,7 +17,7 @@ from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
 from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.transform import Transform
 
@@ -44,9 +44,12 @@ class PointTarget:
     position: FloatArray
 
     def __init__(self, body: str, point: ArrayLike, position: ArrayLike) -> None:
-        object.__setattr__(self, "body", body)
-        object.__setattr__(self, "point", _triple("PointTarget.point", point))
-        object.__setattr__(self, "position", _triple("PointTarget.position", position))
+        set_fields(
+            self,
+            body=body,
+            point=_triple("PointTarget.point", point),
+            position=_triple("PointTarget.position", position),
+        )
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
         """Return the vector from the point to its target, (3,) [m]."""
@@ -74,8 +77,7 @@ class OrientationTarget:
     R: FloatArray
 
     def __init__(self, body: str, R: ArrayLike) -> None:
-        object.__setattr__(self, "body", body)
-        object.__setattr__(self, "R", Transform(R).R)
+        set_fields(self, body=body, R=Transform(R).R)
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
         """Return the rotation vector (3,) [rad], world axes, of the shorter turn to the target."""
@@ -131,7 +133,7 @@ class CenterOfMassTarget:
     position: FloatArray
 
     def __init__(self, position: ArrayLike) -> None:
-        object.__setattr__(self, "position", _triple("CenterOfMassTarget.position", position))
+        set_fields(self, position=_triple("CenterOfMassTarget.position", position))
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
         """Return the vector from the centre of mass to its target, (3,) [m]."""
@@ -147,7 +149,7 @@ Target: TypeAlias = PointTarget | OrientationTarget | PoseTarget | CenterOfMassT
 
 
 def _triple(name: str, value: ArrayLike) -> FloatArray:
-    return read_only(finite_array(value, name, (3,), MultibodyError))
+    return finite_array(value, name, (3,), MultibodyError)
 
 
 def _turn(wanted: FloatArray, R: FloatArray) -> FloatArray:

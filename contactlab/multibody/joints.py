@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.kernels import codes
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, set_fields
 from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.transform import Transform
 
@@ -106,7 +106,7 @@ class _OneAxis:
     nv = 1
 
     def __init__(self, axis: ArrayLike) -> None:
-        object.__setattr__(self, "axis", unit_axis(self, axis))
+        set_fields(self, axis=unit_axis(self, axis))
 
 
 class Revolute(_OneAxis):
@@ -159,7 +159,7 @@ class Helical(_OneAxis):
 
     def __init__(self, axis: ArrayLike, pitch: float) -> None:
         super().__init__(axis)
-        object.__setattr__(self, "pitch", finite_number(pitch, "Helical.pitch", MultibodyError))
+        set_fields(self, pitch=finite_number(pitch, "Helical.pitch", MultibodyError))
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one screw motion."""
@@ -184,8 +184,7 @@ class Screw:
     nv = 1
 
     def __init__(self, w: ArrayLike, t: ArrayLike) -> None:
-        object.__setattr__(self, "w", unit_axis(self, w))
-        object.__setattr__(self, "t", read_only(finite_array(t, "Screw.t", (3,), MultibodyError)))
+        set_fields(self, w=unit_axis(self, w), t=finite_array(t, "Screw.t", (3,), MultibodyError))
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one screw motion."""
@@ -307,7 +306,7 @@ class Composite:
         for i, joint in enumerate(candidates):
             if not isinstance(joint, Joint) or len(joint.chain()) != 1 or joint.nv != 1 or joint.nq != 1:
                 raise MultibodyError(f"Composite.joints[{i}]", f"must have one axis, got {joint!r}")
-        object.__setattr__(self, "joints", given)
+        set_fields(self, joints=given)
 
     @property
     def nq(self) -> int:

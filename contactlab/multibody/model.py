@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.joint_data import JointLimits
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
 from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
@@ -105,10 +105,17 @@ class Model:
 
         bodies, gravity = tuple(self.bodies), finite_array(self.gravity, "gravity", (3,), MultibodyError)
         packing = pack(bodies, gravity)
-        made = {"bodies": bodies, "gravity": read_only(gravity), "nq": packing.nq, "nv": packing.nv}
-        made |= {"packed": packing.packed, "_index": packing.places}
-        for name, value in {**made, "_q_start": packing.q_start, "_v_start": packing.v_start}.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            bodies=bodies,
+            gravity=gravity,
+            nq=packing.nq,
+            nv=packing.nv,
+            packed=packing.packed,
+            _index=packing.places,
+            _q_start=packing.q_start,
+            _v_start=packing.v_start,
+        )
 
     @classmethod
     def from_urdf(

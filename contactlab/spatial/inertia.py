@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, rows_of, set_fields
 from contactlab.spatial.errors import SpatialError
 from contactlab.spatial.polyhedron import UnitSolid, hull_triangles, surface_fault, unit_solid, vertex_numbers
 from contactlab.spatial.transform import Transform, cross_matrix
@@ -75,10 +75,7 @@ class RigidInertia:
 
     def _fill(self, mass: float, com: FloatArray, inertia: FloatArray, noise: float) -> None:
         """Set the fields, and ``physical_fault`` from them; ``noise`` [kg m^2] is the uncertainty of the moments."""
-        object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "com", read_only(com))
-        object.__setattr__(self, "inertia", read_only(inertia))
-        object.__setattr__(self, "physical_fault", _physical_fault(mass, inertia, noise))
+        set_fields(self, mass=mass, com=com, inertia=inertia, physical_fault=_physical_fault(mass, inertia, noise))
 
     def _check_physical(self) -> None:
         if self.physical_fault is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, rows_of, set_fields
 from contactlab.spatial.errors import SpatialError
 
 
@@ -79,8 +79,7 @@ class Transform:
             raise SpatialError("R", f"is not a rotation: R^T R is off the identity by {error:.3g}")
         if np.linalg.det(rotation) < 0.0:
             raise SpatialError("R", "is a reflection: its determinant is -1")
-        object.__setattr__(self, "R", read_only(rotation))
-        object.__setattr__(self, "p", read_only(finite_array(p, "p", (3,), SpatialError)))
+        set_fields(self, R=rotation, p=finite_array(p, "p", (3,), SpatialError))
 
     @classmethod
     def rotation(cls, axis: ArrayLike, angle: float, p: ArrayLike = (0.0, 0.0, 0.0)) -> Transform:

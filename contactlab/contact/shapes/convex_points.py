@@ -12,7 +12,7 @@ from contactlab.contact.kernels.layout import CONVEX, MAX_FACE, MAX_POINTS
 from contactlab.contact.shapes.shape import PackedShape, Points, Shape
 from contactlab.contact.shapes.surface_mesh import SurfaceMesh, balls, faces
 from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
 from contactlab.spatial.errors import ContactError, SpatialError
 from contactlab.spatial.polyhedron import hull_triangles, outward_triangles, unit_solid
 
@@ -172,7 +172,7 @@ class ConvexPoints(Shape):
             raise ContactError("points", "must hold at least one point, got none")
         if checked.shape[0] > 1 and not np.ptp(checked, axis=0).any():
             raise ContactError("points", f"are {checked.shape[0]} times the same point, {checked[0]}: give it once")
-        object.__setattr__(self, "points", read_only(checked))
+        set_fields(self, points=checked)
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the points (n, 3) and zero radii (n,), as new arrays."""

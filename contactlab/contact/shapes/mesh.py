@@ -14,7 +14,7 @@ from contactlab.contact.shapes.convex_points import hull_faces, hull_points, pac
 from contactlab.contact.shapes.shape import PackedShape, Points, Shape
 from contactlab.contact.shapes.surface_mesh import SurfaceMesh, flat
 from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
 from contactlab.spatial.errors import ContactError
 from contactlab.spatial.polyhedron import surface_fault, unit_solid, vertex_numbers
 
@@ -158,9 +158,7 @@ class Mesh(Shape):
         same = np.flatnonzero((whole == np.roll(whole, 1, axis=1)).any(axis=1))
         if same.size:
             raise ContactError("triangles", f"row {same[0]}, {whole[same[0]].tolist()}, has a corner twice: no area")
-        whole.flags.writeable = False
-        object.__setattr__(self, "vertices", read_only(points))
-        object.__setattr__(self, "triangles", whole)
+        set_fields(self, vertices=points, triangles=whole)
 
     @cached_property
     def tables(self) -> MeshTables:

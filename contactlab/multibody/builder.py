@@ -112,16 +112,7 @@ class ModelBuilder:
 
     def add_spec(self, body: BodySpec) -> ModelBuilder:
         """Add a body of another model and return the builder."""
-        return self.add_body(
-            body.name,
-            parent=body.parent,
-            joint=body.joint,
-            placement=body.placement,
-            inertia=body.inertia,
-            armature=body.armature,
-            joint_name=None if body.joint_name == body.name else body.joint_name,
-            limits=body.limits,
-        )
+        return self.add_body(body.name, **_arguments(body))
 
     def change_body(self, name: str, **changes: Any) -> ModelBuilder:
         """Change a body and return the builder.
@@ -135,19 +126,12 @@ class ModelBuilder:
             ``limits``. If the joint changes, rotors and limits that are not given are gone.
         """
         place = self._place(name)
-        unknown = changes.keys() - {"parent", "joint", "placement", "inertia", "armature", "joint_name", "limits"}
+        kept = _arguments(self._bodies[place])
+        unknown = changes.keys() - kept.keys()
         if unknown:
             raise MultibodyError("changes", f"a body has no {min(unknown)!r}")
-        old = self._bodies[place]
-        kept: dict[str, Any] = {
-            "parent": old.parent,
-            "joint": old.joint,
-            "placement": old.placement,
-            "inertia": old.inertia,
-            "joint_name": None if old.joint_name == old.name else old.joint_name,
-        }
-        if "joint" not in changes:
-            kept |= {"armature": old.armature, "limits": old.limits}
+        if "joint" in changes:
+            del kept["armature"], kept["limits"]
         other = ModelBuilder(self._gravity)
         for i, body in enumerate(self._bodies):
             if i == place:
@@ -188,6 +172,13 @@ class ModelBuilder:
             may make the mass matrix regular; a solve with a singular mass matrix names it.
         """
         return Model(tuple(self._bodies), self._gravity)
+
+
+def _arguments(body: BodySpec) -> dict[str, Any]:
+    """Return the arguments of `ModelBuilder.add_body` for a body, without its name."""
+    names = ("parent", "joint", "placement", "inertia", "armature", "limits")
+    joint_name = None if body.joint_name == body.name else body.joint_name
+    return {name: getattr(body, name) for name in names} | {"joint_name": joint_name}
 
 
 def _armature(armature: ArrayLike, joint: Joint) -> FloatArray:

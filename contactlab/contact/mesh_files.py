@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact.shapes.convex_points import MAX_CORNERS, ConvexPoints, coarse_hull
-from contactlab.contact.shapes.mesh import Mesh
+from contactlab.contact.shapes.convex_points import MAX_CORNERS, ConvexPoints, Mesh, coarse_hull
 from contactlab.multibody.urdf.reading import Guard
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.errors import ContactError, MeshFileError, MultibodyError

@@ -8,8 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact.kernels.layout import HALF_SPACE, HEIGHT_FIELD
-from contactlab.contact.shapes.shape import Grid, PackedShape, Shape, Vec3Array, positive_number
-from contactlab.contact.shapes.surface_mesh import SurfaceMesh, flat, join_surfaces
+from contactlab.contact.shapes.shape import (
+    Grid,
+    PackedShape,
+    Shape,
+    SurfaceMesh,
+    Vec3Array,
+    flat,
+    join_surfaces,
+    positive_number,
+)
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, set_fields
 from contactlab.spatial.errors import ContactError
 

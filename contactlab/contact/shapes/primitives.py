@@ -8,16 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, SPHERE
-from contactlab.contact.shapes.shape import PackedShape, Shape, Vec3Array, positive_number
-from contactlab.contact.shapes.surface_mesh import (
+from contactlab.contact.shapes.shape import (
     CIRCLE_SIDES,
+    PackedShape,
+    Shape,
     SurfaceMesh,
+    Vec3Array,
     ball,
     circle,
     faces,
     join_surfaces,
     lathe,
     outlines,
+    positive_number,
 )
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, set_fields

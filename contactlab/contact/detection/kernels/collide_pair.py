@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import math
 
+from contactlab.contact.detection.kernels.closed_form import (
+    capsule_capsule,
+    half_space_any,
+    sphere_box,
+    sphere_capsule,
+    sphere_cylinder,
+    sphere_sphere,
+)
 from contactlab.contact.detection.kernels.contacts import (
     append_contact,
     deepest_contact,
@@ -12,17 +20,9 @@ from contactlab.contact.detection.kernels.contacts import (
     sort_contacts,
 )
 from contactlab.contact.detection.kernels.convex_convex import RELATIVE_ACCURACY, convex_convex
-from contactlab.contact.detection.kernels.ground_contacts import half_space_any, height_field_any
 from contactlab.contact.detection.kernels.manifold import ALIGNED, manifold
-from contactlab.contact.detection.kernels.mesh_contacts import mesh_any
-from contactlab.contact.detection.kernels.sphere_capsule import (
-    capsule_capsule,
-    sphere_box,
-    sphere_capsule,
-    sphere_cylinder,
-    sphere_sphere,
-)
 from contactlab.contact.detection.kernels.support import axis_of, origin, relative_pose
+from contactlab.contact.detection.kernels.terrain_contacts import height_field_any, mesh_any
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,

@@ -6,22 +6,23 @@ import math
 
 from contactlab.contact.detection.kernels.contacts import append_contact, deepest_contact, distance2
 from contactlab.contact.detection.kernels.epa import epa
-from contactlab.contact.detection.kernels.faces import Polygon, support_face
+from contactlab.contact.detection.kernels.faces import Polygon, farthest_feature, on_feature, support_face
 from contactlab.contact.detection.kernels.gjk import gjk, sharpen, weighted
 from contactlab.contact.detection.kernels.manifold import LEANING, manifold
 from contactlab.contact.detection.kernels.polish import ALL, KINKS, overlap, polish
 from contactlab.contact.detection.kernels.support import characteristic_size, core_radius, has_curved_core
-from contactlab.contact.detection.kernels.touching import common_point
 from contactlab.contact.kernels.layout import (
     BITS,
     CORNER_POSE,
     CORNER_SIZE,
+    CYLINDER,
     FACES,
     GAP,
     ID_A,
     MAX_FACE,
     NONE,
     POLYGON_A,
+    POLYGON_B,
     POSE,
     SCRATCH,
     SIZE,
@@ -31,7 +32,19 @@ from contactlab.contact.kernels.layout import (
     Workspace,
 )
 from contactlab.spatial.arrays import FloatArray, Vec3
-from contactlab.spatial.kernels.vectors import add, copy, dot, put, subtract, times, vector_at
+from contactlab.spatial.kernels.vectors import (
+    add,
+    copy,
+    cross,
+    dot,
+    linear,
+    opposite,
+    put,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.kernels import kernel
 
 # Cores closer than this, relative to their size, get the normal of a face, because the difference of their closest
@@ -58,6 +71,70 @@ SAME_DIRECTION = 0.999
 
 # Maximum number of searches for the point of an overlap, and the relative distance by which cores are moved apart.
 MAX_TRIES, SEPARATION_SHIFT = 8, 1e-7
+
+
+# Squared sine of the angle of axis and normal below which a cap can touch with more than one point of its rim: the
+# first if the normal determines that point, the second if not.
+FLAT, NEARLY_FLAT = 1e-26, 1e-2
+
+MAX_PROJECTIONS = 100
+
+
+@kernel
+def _distance2(p: Vec3, q: Vec3) -> float:
+    """Return the squared distance of two points."""
+    d = subtract(p, q)
+    return dot(d, d)
+
+
+@kernel
+def _common_point(
+    a: Posed, b: Posed, n: Vec3, distance: float, guess: Vec3, scale: float, flat: float, work: FloatArray
+) -> tuple[float, Vec3]:
+    """Return the squared residual and the point on A, as `common_point`; ``flat`` is the tolerance of the features."""
+    of_a, of_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
+    against, slack = opposite(n), 1e-11 * scale
+    # farthest features of both shapes; two edges that cross give the point directly
+    na, nb = farthest_feature(a, n, slack, flat, of_a), farthest_feature(b, against, slack, flat, of_b)
+    p = on_feature(a, of_a, na, n, guess)
+    if na == 2 and nb == 2:
+        u, w = subtract(linear(of_a), vector(of_a)), subtract(linear(of_b), vector(of_b))
+        c = cross(u, w)
+        if dot(c, c) > 1e-24 * dot(u, u) * dot(w, w):
+            d = subtract(vector(of_b), vector(of_a))
+            p = add(vector(of_a), times(min(max(dot(cross(d, w), c) / dot(c, c), 0.0), 1.0), u))
+    # alternating projections on both features
+    residual2 = math.inf
+    for _ in range(MAX_PROJECTIONS):
+        q = subtract(on_feature(b, of_b, nb, against, add(p, times(distance, n))), times(distance, n))
+        residual2 = _distance2(p, q)
+        if residual2 <= (1e-15 * scale) ** 2:
+            break
+        new = on_feature(a, of_a, na, n, q)
+        moved2 = _distance2(new, p)
+        p = new
+        if moved2 <= (1e-16 * scale) ** 2:
+            break
+    return residual2, p
+
+
+@kernel
+def common_point(
+    a: Posed, b: Posed, n: Vec3, distance: float, guess: Vec3, scale: float, work: FloatArray
+) -> tuple[float, Vec3]:
+    """Return the residual [m] and a point of A from which B is at ``distance`` along a unit vector n.
+
+    Along the direction of least overlap the residual is zero: the farthest features of both shapes have a common point,
+    seen along n. Two edges have it where they cross. For other features, alternating projections from ``guess`` find
+    it.
+    """
+    residual2, p = _common_point(a, b, n, distance, guess, scale, FLAT, work)
+    # a cap that is nearly normal to n can touch with more than one point of its rim
+    if residual2 > (1e-12 * scale) ** 2 and CYLINDER in (a.kind, b.kind):
+        again2, other = _common_point(a, b, n, distance, guess, scale, NEARLY_FLAT, work)
+        if again2 < residual2:
+            residual2, p = again2, other
+    return math.sqrt(residual2), p
 
 
 @kernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.ground_contacts import cell_range
 from contactlab.contact.detection.kernels.support import origin, unit
+from contactlab.contact.detection.kernels.terrain_contacts import cell_range
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,

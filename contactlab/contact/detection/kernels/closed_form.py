@@ -1,11 +1,20 @@
-"""Spheres and capsules in closed form: with one another, with boxes and with cylinders."""
+"""Contacts in closed form: spheres, capsules, boxes and cylinders with a round shape, half-spaces with all bodies."""
 
 from __future__ import annotations
 
 import math
 
 from contactlab.contact.detection.kernels.contacts import append_contact
-from contactlab.contact.detection.kernels.support import axis_of, origin, perpendicular, relative, unit
+from contactlab.contact.detection.kernels.support import (
+    axis_of,
+    core_radius,
+    ground_point,
+    ground_point_count,
+    origin,
+    perpendicular,
+    relative,
+    unit,
+)
 from contactlab.contact.kernels.layout import (
     BITS,
     CLOSEST_POINT_FEATURE,
@@ -15,7 +24,19 @@ from contactlab.contact.kernels.layout import (
     Posed,
 )
 from contactlab.spatial.arrays import FloatArray, Vec3
-from contactlab.spatial.kernels.vectors import add, copy, cross, dot, linear, rotate, rotate_inverse, subtract, times
+from contactlab.spatial.kernels.vectors import (
+    add,
+    copy,
+    cross,
+    dot,
+    linear,
+    opposite,
+    rotate,
+    rotate_inverse,
+    subtract,
+    times,
+    vector,
+)
 from lcp.kernels import kernel
 
 
@@ -241,3 +262,25 @@ def sphere_cylinder(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> in
     else:
         gap, lr, lz = rho - rim - radius, -1.0, 0.0
     return _exit_contact(a, b, (lr * ex, lr * ey, lz), gap, margin, out)
+
+
+@kernel
+def half_space_any(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
+    """Append a contact of a half-space (A) and a shape (B) for each point of B within ``margin``; return their number.
+
+    `ground_point` gives the points and their features.
+    """
+    # plane of the half-space in world axes, and the downward direction in the axes of B
+    normal = rotate(a.pose, vector(a.size))
+    offset = a.size[3] + normal[0] * a.pose[9] + normal[1] * a.pose[10] + normal[2] * a.pose[11]
+    downwards = opposite(rotate_inverse(b.pose, normal))
+    radius, count = core_radius(b), 0
+    for i in range(ground_point_count(b)):
+        lx, ly, lz, code = ground_point(b, i, downwards)
+        # the order of operations of `world_point` and `collide_point`, so that the bits are equal
+        point = add(origin(b.pose), rotate(b.pose, (lx, ly, lz)))
+        gap = dot(normal, point) - radius - offset
+        if gap <= margin:
+            on_plane = subtract(point, times(radius + gap, normal))
+            count = append_contact(on_plane, normal, gap, code, count, out)
+    return count

@@ -186,8 +186,8 @@ def closest(a: Posed, b: Posed, margin: float, scale: float, exact: float, room:
         distance = dot(normal, normal) ** 0.5
         normal = (normal[0] / distance, normal[1] / distance, normal[2] / distance)
     else:
-        depth, nx, ny, nz, faces = epa(a, b, n, scale, room, weights)
-        distance, normal, n, near = -depth, (nx, ny, nz), 3, (1e-2 if curved else 1e-5)
+        depth, normal, faces = epa(a, b, n, scale, room, weights)
+        distance, n, near = -depth, 3, (1e-2 if curved else 1e-5)
     on_a = weighted(n, weights, room.work, 3)
     # refine the direction until the gap is proved and both shapes have points at that distance
     if (smooth and distance <= margin + radius_a + radius_b) or not proved:

@@ -90,29 +90,19 @@ def midpoint_step(inertia: FloatArray, torque: Vec3, w: Vec3, h: float) -> tuple
         if size == 0.0:
             break
         # Jacobian I + h/2 ([wm]x I - [I wm]x)
-        g = 0.5 * h
-        ax, ay, az = middle = add(w, times(0.5, d))
-        i00, i11, i22, i01, i02, i12 = inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]
+        x, y, z = middle = add(w, times(0.5, d))
+        a, b = (inertia[0], inertia[3], inertia[4]), (inertia[3], inertia[1], inertia[5])
+        c = (inertia[4], inertia[5], inertia[2])
         lx, ly, lz = symmetric_times(inertia, middle)
-        j00 = i00 + g * (ay * i02 - az * i01)
-        j01 = i01 + g * (ay * i12 - az * i11 + lz)
-        j02 = i02 + g * (ay * i22 - az * i12 - ly)
-        j10 = i01 + g * (az * i00 - ax * i02 - lz)
-        j11 = i11 + g * (az * i01 - ax * i12)
-        j12 = i12 + g * (az * i02 - ax * i22 + lx)
-        j20 = i02 + g * (ax * i01 - ay * i00 + ly)
-        j21 = i12 + g * (ax * i11 - ay * i01 - lx)
-        j22 = i22 + g * (ax * i12 - ay * i02)
+        first = add(a, times(0.5 * h, add(subtract(times(y, c), times(z, b)), (0.0, lz, -ly))))
+        second = add(b, times(0.5 * h, add(subtract(times(z, a), times(x, c)), (-lz, 0.0, lx))))
+        third = add(c, times(0.5 * h, add(subtract(times(x, b), times(y, a)), (ly, -lx, 0.0))))
         # the step by cofactors
-        c00 = j11 * j22 - j12 * j21
-        c01 = j12 * j20 - j10 * j22
-        c02 = j10 * j21 - j11 * j20
-        determinant = j00 * c00 + j01 * c01 + j02 * c02
-        step = (
-            -dot((c00, j02 * j21 - j01 * j22, j01 * j12 - j02 * j11), f) / determinant,
-            -dot((c01, j00 * j22 - j02 * j20, j02 * j10 - j00 * j12), f) / determinant,
-            -dot((c02, j01 * j20 - j00 * j21, j00 * j11 - j01 * j10), f) / determinant,
-        )
+        cofactors = cross(second, third)
+        determinant = dot(first, cofactors)
+        sums = add(times(f[0], cofactors), times(f[1], cross(third, first)))
+        sums = add(sums, times(f[2], cross(first, second)))
+        step = (-sums[0] / determinant, -sums[1] / determinant, -sums[2] / determinant)
         # halve it until the residual falls
         share = 1.0
         smaller = False

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, finite_number, set_fields
-from contactlab.spatial.errors import ContactError
+from contactlab.spatial.errors import ContactError, check_type
 
 
 @runtime_checkable
@@ -149,8 +149,7 @@ class Material:
             detail = f"needs a finite stiffness, got {numbers['dissipation']} for a rigid surface"
             raise ContactError("dissipation", detail)
         set_fields(self, **numbers, stiffness=stiffness, restitution=restitution)
-        if not isinstance(self.priority, int):
-            raise ContactError("priority", f"must be a whole number, got {self.priority!r}")
+        check_type(self.priority, int, "priority", ContactError, "a whole number")
 
 
 def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:

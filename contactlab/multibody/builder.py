@@ -14,7 +14,7 @@ from contactlab.multibody.joints import CustomJoint, Fixed, Joint
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import MultibodyError, close_names
+from contactlab.spatial.errors import MultibodyError, check_type, close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -78,32 +78,23 @@ class ModelBuilder:
             The name is in use or empty, the parent does not exist (the text suggests close names), or a value is not
             finite or of the wrong type.
         """
-        label: object = name  # callers may ignore the annotation
-        if not isinstance(label, str) or not name:
-            raise MultibodyError("name", f"must be a non-empty string, got {name!r}")
+        check_type(name or None, str, "name", MultibodyError, "a non-empty string")
         if name == WORLD or name in self._names:
             raise MultibodyError("name", f"{name!r} is taken")
         if parent != WORLD and parent not in self._names:
             known = close_names(parent, [WORLD, *self._names])
             raise MultibodyError("parent", f"no body is called {parent!r}{known}; add it first")
-        moves: object = joint  # callers may ignore the annotation
-        if isinstance(moves, type) or not isinstance(moves, Joint):
-            raise MultibodyError("joint", f"must be a joint such as Revolute(axis), got {joint!r}")
+        check_type(joint, Joint, "joint", MultibodyError, "a joint such as Revolute(axis)")
         if isinstance(joint, CustomJoint) and not 1 <= joint.nv <= 6:
             raise MultibodyError("joint", f"a custom joint has 1 to 6 degrees of freedom, {name!r} says {joint.nv}")
-        given = (
-            ("placement", placement, Transform),
-            ("inertia", inertia, RigidInertia),
-            ("limits", limits, JointLimits),
-        )
-        for field, value, kind in given:
-            if value is not None and not isinstance(value, kind):
-                raise MultibodyError(field, f"must be {kind.__name__}, got {value!r}")
+        place = Transform() if placement is None else placement
+        bounds = JointLimits() if limits is None else limits
+        check_type(place, Transform, "placement", MultibodyError)
+        check_type(inertia, RigidInertia | None, "inertia", MultibodyError, "a RigidInertia")
+        check_type(bounds, JointLimits, "limits", MultibodyError, "JointLimits")
         if joint_name is not None and (not joint_name or joint_name in self._joint_names):
             raise MultibodyError("joint_name", f"{joint_name!r} is taken" if joint_name else "must not be empty")
-        rotors = _armature(armature, joint)
-        own = (JointLimits() if limits is None else limits).of(joint)
-        place = Transform() if placement is None else placement
+        rotors, own = _armature(armature, joint), bounds.of(joint)
         self._bodies.append(BodySpec(name, parent, joint, place, inertia, rotors, joint_name or name, own))
         self._names.add(name)
         if joint_name is not None and joint_name != name:

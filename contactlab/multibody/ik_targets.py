@@ -18,7 +18,7 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.errors import MultibodyError, check_type
 from contactlab.spatial.transform import Transform
 
 _ORIGIN = np.zeros(3)
@@ -105,9 +105,7 @@ class PoseTarget:
     pose: Transform
 
     def __post_init__(self) -> None:
-        pose: object = self.pose  # callers may ignore the annotation
-        if not isinstance(pose, Transform):
-            raise MultibodyError("PoseTarget.pose", f"must be a Transform, got {pose!r}")
+        check_type(self.pose, Transform, "PoseTarget.pose", MultibodyError)
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
         """Return the rotation vector [rad] and shift [m] to the target, (6,)."""

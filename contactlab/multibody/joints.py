@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, set_fields
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.errors import MultibodyError, check_type
 from contactlab.spatial.transform import Transform
 
 __all__ = [
@@ -302,9 +302,9 @@ class Composite:
         given = tuple(joints)
         if not 1 <= len(given) <= 6:
             raise MultibodyError("Composite.joints", f"must be 1 to 6 joints, got {len(given)}")
-        candidates: tuple[object, ...] = given  # callers may ignore the annotation
-        for i, joint in enumerate(candidates):
-            if not isinstance(joint, Joint) or len(joint.chain()) != 1 or joint.nv != 1 or joint.nq != 1:
+        for i, joint in enumerate(given):
+            check_type(joint, Joint, f"Composite.joints[{i}]", MultibodyError, "a joint of one axis")
+            if len(joint.chain()) != 1 or joint.nv != 1 or joint.nq != 1:
                 raise MultibodyError(f"Composite.joints[{i}]", f"must have one axis, got {joint!r}")
         set_fields(self, joints=given)
 

@@ -19,7 +19,7 @@ from contactlab.multibody.arguments import check_finite, checked, checked_vector
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.errors import MultibodyError, check_type, check_whole
 from contactlab.spatial.transform import Transform
 from lcp.interruptible import map_threads
 
@@ -173,8 +173,7 @@ def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> Flo
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
         name = type(joint).__name__
         pose = joint.transform(q[iq])
-        if not isinstance(pose, Transform):
-            raise MultibodyError(f"{name}.transform", f"must return a Transform, got {type(pose).__name__}")
+        check_type(pose, Transform, f"{name}.transform", MultibodyError)
         subspace = finite_array(joint.motion_subspace(q[iq]), f"{name}.motion_subspace", (6, joint.nv), MultibodyError)
         row[:9], row[9:12] = pose.R.ravel(), pose.p
         row[12 : 12 + 6 * joint.nv] = subspace.T.ravel()
@@ -307,9 +306,8 @@ class BatchOperands:
         ``size`` is the length of the workspace that one instant needs. Results do not depend on the number of threads,
         None for one per core.
         """
-        wanted: object = os.cpu_count() or 1 if threads is None else threads  # callers may ignore the annotation
-        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1:
-            raise MultibodyError("threads", f"must be a whole number >= 1, got {threads!r}")
+        wanted = os.cpu_count() or 1 if threads is None else threads
+        check_whole(wanted, "threads", MultibodyError, 1)
         codes = np.full(self.count, GOOD, dtype=np.int64)
         packed = self.model.packed
 
@@ -317,7 +315,7 @@ class BatchOperands:
             kernel(packed.ints, packed.floats, operands, *bounds, np.empty(size), codes, out)
 
         _run_portions(
-            portion, self.count, max(1, min(_MAX_INSTANTS_PER_CALL, _LINKS_PER_CALL // max(1, packed.nl))), int(wanted)
+            portion, self.count, max(1, min(_MAX_INSTANTS_PER_CALL, _LINKS_PER_CALL // max(1, packed.nl))), wanted
         )
         missed = np.flatnonzero(codes != GOOD)
         if missed.shape[0]:

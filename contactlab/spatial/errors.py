@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import sys
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
 from problem_data.errors import FileError
 
@@ -41,6 +43,18 @@ def warn_caller(text: str, category: type[Warning]) -> None:
     while frame.f_globals.get("__name__", "").startswith("contactlab.") and frame.f_back is not None:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
+
+
+def check_type(value: object, kind: Any, field: str, error: type[FieldError], wanted: str = "") -> None:
+    """Raise ``error`` unless a value has a type, because callers may ignore annotations."""
+    if isinstance(value, type) or not isinstance(value, kind):
+        raise error(field, f"must be {wanted or f'a {kind.__name__}'}, got {value!r:.100}")
+
+
+def check_whole(value: object, field: str, error: type[FieldError], least: int) -> None:
+    """Raise ``error`` unless a value is a whole number, at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise error(field, f"must be a whole number >= {least}, got {value!r}")
 
 
 def close_names(name: object, known: Iterable[str]) -> str:

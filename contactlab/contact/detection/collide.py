@@ -26,7 +26,7 @@ from contactlab.contact.shapes import (
 )
 from contactlab.contact.shapes.shape import PackedShapes, pack_shapes, pose_row, workspace
 from contactlab.spatial.arrays import FloatArray, finite_number, read_only
-from contactlab.spatial.errors import ContactError
+from contactlab.spatial.errors import ContactError, check_type
 from contactlab.spatial.transform import Transform
 
 
@@ -152,11 +152,9 @@ def is_hollow(shape: Shape | PlacedShape) -> bool:
 def check_pair(shape_a: object, pose_a: object, shape_b: object, pose_b: object) -> None:
     """Raise a `ContactError` that names an argument of another type."""
     for shape, name in ((shape_a, "shape_a"), (shape_b, "shape_b")):
-        if not isinstance(shape, Shape | PlacedShape):
-            raise ContactError(name, f"must be a shape or PlacedShape, got {type(shape).__name__}")
+        check_type(shape, Shape | PlacedShape, name, ContactError, "a shape or PlacedShape")
     for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b")):
-        if not isinstance(pose, Transform):
-            raise ContactError(name, f"must be a Transform, got {type(pose).__name__}")
+        check_type(pose, Transform, name, ContactError)
 
 
 # Stands for any distance: an infinite margin would lead to infinity minus infinity in the kernels.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.contact.shapes.shape import PackedShapes, pose_row
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
-from contactlab.spatial.errors import ContactError
+from contactlab.spatial.errors import ContactError, check_type
 from contactlab.spatial.transform import Transform
 
 
@@ -76,8 +76,7 @@ def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray
     if len(poses) != len(shapes.kind):
         raise ContactError("poses", f"{len(poses)} given for {len(shapes.kind)} shapes")
     for i, pose in enumerate(poses):
-        if not isinstance(pose, Transform):
-            raise ContactError("poses", f"entry [{i}] is a {type(pose).__name__}, not a Transform")
+        check_type(pose, Transform, f"poses[{i}]", ContactError)
     return _shape_poses(np.array([pose_row(pose) for pose in poses]).reshape(-1, 12), shapes.place)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from contactlab.contact.kernels import layout
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
-from contactlab.spatial.errors import ContactError
+from contactlab.spatial.errors import ContactError, check_type
 from contactlab.spatial.transform import Transform
 
 CIRCLE_SIDES = 32  # sides of a circle
@@ -195,10 +195,8 @@ class PlacedShape:
     pose: Transform = field(default_factory=Transform)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, Shape):
-            raise ContactError("shape", f"must be one of contactlab.contact.shapes, got {type(self.shape).__name__}")
-        if not isinstance(self.pose, Transform):
-            raise ContactError("pose", f"must be a Transform, got {type(self.pose).__name__}")
+        check_type(self.shape, Shape, "shape", ContactError, "one of contactlab.contact.shapes")
+        check_type(self.pose, Transform, "pose", ContactError)
 
 
 class PackedShapes(NamedTuple):

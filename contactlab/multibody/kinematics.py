@@ -191,8 +191,10 @@ _MAX_INSTANTS_PER_CALL = 4096
 
 def batched(*vectors: object, rows: object = None) -> bool:
     """Return True if an operand has more than one axis, or ``rows`` more than two, as only batches have."""
-    given = (value for value in vectors if type(value) is not Kinematics)
-    return np.ndim(rows) > 2 or any(np.ndim(value) > 1 for value in given)  # type: ignore[arg-type]
+    for value in vectors:
+        if value is not None and type(value) is not Kinematics and np.ndim(value) > 1:  # type: ignore[arg-type]
+            return True
+    return rows is not None and np.ndim(rows) > 2  # type: ignore[arg-type]
 
 
 def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:

@@ -27,7 +27,6 @@ from contactlab.spatial.kernels.vectors import (
     add,
     add_pairs,
     add_to,
-    are_finite,
     copy,
     cross,
     dot,
@@ -126,12 +125,15 @@ def dynamics_derivatives(
         for number in range(3):
             solve_lt(t.dof_parent, L, out[number])
             solve_l(t.dof_parent, L, out[number])
-        # sign
-        for j in range(nv):
-            for k in range(nv):
-                dq[j, k] *= -1.0
-                dv[j, k] *= -1.0
-    return GOOD if are_finite(view_1d(out, 0, 3 * nv * nv)) else NOT_FINITE
+    # sign, and a sum that is finite exactly if all results are
+    sign = -1.0 if forward else 1.0
+    rest = 0.0
+    for j in range(nv):
+        for k in range(nv):
+            dq[j, k] *= sign
+            dv[j, k] *= sign
+            rest += 0.0 * (dq[j, k] + dv[j, k] + M[j, k])
+    return GOOD if rest == 0.0 else NOT_FINITE
 
 
 @kernel(inner=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import ON_STACK, Entry, checked_vector, failure, kernels, single_signature
-from contactlab.multibody.joints import CustomJoint
+from contactlab.multibody.joints import evaluated
 from contactlab.multibody.kernels.codes import (
     CUSTOM_RATES,
     CUSTOM_ROW,
@@ -37,8 +37,7 @@ from contactlab.multibody.kinematics import (
 )
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import world_mass
-from contactlab.spatial.arrays import FloatArray, finite_array
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.arrays import FloatArray
 
 _NO_FORCES = np.zeros((0, 6))
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
@@ -202,22 +201,14 @@ def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
         for k in range(joint.nv):
             for place, weight in STENCIL:
-                S, c = _custom_joint_at(joint, q[iq], v[iv], k, place * STEP)
+                # the joint moved along its degree of freedom k
+                way = place * STEP * np.eye(joint.nv)[k]
+                there = evaluated(joint, "integrate", (joint.nq,), q[iq], way, 1.0)
+                S = evaluated(joint, "motion_subspace", (6, joint.nv), there)
+                c = evaluated(joint, "velocity_product", (6,), there, v[iv])
                 row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * STEP) * S.T.ravel()
                 row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * STEP) * c
     return rows
-
-
-def _custom_joint_at(
-    joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
-    name = type(joint).__name__
-    way = np.zeros(joint.nv)
-    way[k] = by
-    there = finite_array(joint.integrate(q, way, 1.0), f"{name}.integrate", (joint.nq,), MultibodyError)
-    S = finite_array(joint.motion_subspace(there), f"{name}.motion_subspace", (6, joint.nv), MultibodyError)
-    return S, finite_array(joint.velocity_product(there, v), f"{name}.velocity_product", (6,), MultibodyError)
 
 
 class PointVelocityDerivatives(NamedTuple):

@@ -171,10 +171,9 @@ class ConfigurationSpace:
 
         If a follower exceeds its limits, the joint that it follows is moved.
         """
-        out = np.clip(q, self.lower, self.upper)
+        out = self._enforce_limits(q)
         if self.basis is None:
             return out
-        out = apply_mimic(self.model, out)
         # A follower may now exceed its own limits; then the joint that it follows is moved.
         low, high = self.bounds(out)
         least = np.clip(0.0, low, np.maximum(low, high))

@@ -358,6 +358,12 @@ class CustomJoint(ABC):
         return (Elementary(codes.CUSTOM, _NONE, _NONE),)
 
 
+def evaluated(joint: CustomJoint, method: str, shape: tuple[int, ...], *arguments: object) -> FloatArray:
+    """Return the result of a method of a user's joint, a finite array of this shape; otherwise raise its name."""
+    name = f"{type(joint).__name__}.{method}"
+    return finite_array(getattr(joint, method)(*arguments), name, shape, MultibodyError)
+
+
 #: Every joint of the package; tests and documentation are derived from this tuple.
 ALL_JOINTS = (
     Revolute,

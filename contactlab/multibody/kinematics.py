@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure, kernels
+from contactlab.multibody.joints import evaluated
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
@@ -171,15 +172,13 @@ def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> Flo
         check_finite("v", v)
     rows = np.zeros((len(joints), CUSTOM_ROW))
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
-        name = type(joint).__name__
         pose = joint.transform(q[iq])
-        check_type(pose, Transform, f"{name}.transform", MultibodyError)
-        subspace = finite_array(joint.motion_subspace(q[iq]), f"{name}.motion_subspace", (6, joint.nv), MultibodyError)
+        check_type(pose, Transform, f"{type(joint).__name__}.transform", MultibodyError)
+        subspace = evaluated(joint, "motion_subspace", (6, joint.nv), q[iq])
         row[:9], row[9:12] = pose.R.ravel(), pose.p
         row[12 : 12 + 6 * joint.nv] = subspace.T.ravel()
         if v is not None:
-            product = joint.velocity_product(q[iq], v[iv])
-            row[48:] = finite_array(product, f"{name}.velocity_product", (6,), MultibodyError)
+            row[48:] = evaluated(joint, "velocity_product", (6,), q[iq], v[iv])
     return rows
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.joint_data import JointLimits
-from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
+from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical, evaluated
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
 from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.inertia import RigidInertia
@@ -232,8 +232,7 @@ class Model:
         q = np.zeros(self.nq)
         q[self.quaternion_starts] = 1.0
         for joint, iq, _ in self.packed.custom:
-            name = f"{type(joint).__name__}.neutral"
-            q[iq] = finite_array(joint.neutral(), name, (joint.nq,), MultibodyError)
+            q[iq] = evaluated(joint, "neutral", (joint.nq,))
         return q
 
     @property

@@ -37,15 +37,12 @@ def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
     A flat set has two faces, one on either side. A straight set has one "face" of its two ends, and a single point has
     one of itself; both have the normal zero.
     """
-    rank, axes = _rank_and_axes(points)
-    if rank == 0:
-        return np.zeros((1, 3)), [[0]]
-    if rank == 1:
-        return np.zeros((1, 3)), [_ends(points, axes[0])]
-    if rank == 2:
-        loop = _loop(points, np.arange(len(points)), axes[2])
-        return _check_size(np.array([axes[2], -axes[2]]), [loop, loop[::-1]])
-    return _check_size(*_solid_faces(points))
+    loop, normal = _flat_outline(points)
+    if loop is None:
+        return _check_size(*_solid_faces(points))
+    if not normal.any():
+        return np.zeros((1, 3)), [loop]
+    return _check_size(np.array([normal, -normal]), [loop, loop[::-1]])
 
 
 def packed_hull(points: FloatArray, *, faces: bool) -> PackedShape:
@@ -67,14 +64,8 @@ def packed_hull(points: FloatArray, *, faces: bool) -> PackedShape:
 
 def hull_points(points: FloatArray) -> list[int]:
     """Return the indices, ascending, of all corners of the hull of ``points`` (n, 3), which can be flat."""
-    rank, axes = _rank_and_axes(points)
-    if rank == 0:
-        return [0]
-    if rank == 1:
-        return sorted(_ends(points, axes[0]))
-    if rank == 2:
-        return sorted(_loop(points, np.arange(len(points)), axes[2]))
-    return sorted(int(i) for i in _qhull(points).vertices)
+    loop, _ = _flat_outline(points)
+    return sorted(int(i) for i in (_qhull(points).vertices if loop is None else loop))
 
 
 def _qhull(points: FloatArray) -> ConvexHull:
@@ -88,19 +79,20 @@ def _qhull(points: FloatArray) -> ConvexHull:
         raise ContactError("points", detail) from error
 
 
-def _rank_and_axes(points: FloatArray) -> tuple[int, FloatArray]:
-    """Return the dimension of a set of points (0 to 3), and its principal axes (3, 3), the longest first."""
-    center = points.mean(axis=0)
-    _, extents, axes = np.linalg.svd(points - center, full_matrices=len(points) < 3)
+def _flat_outline(points: FloatArray) -> tuple[list[int] | None, FloatArray]:
+    """Return the outline of points in a plane, on a line or at one place, and the normal of the plane, or zero.
+
+    The outline is None for points that span a solid.
+    """
+    along = points - points.mean(axis=0)
+    _, extents, axes = np.linalg.svd(along, full_matrices=len(points) < 3)
     size = float(extents[0]) if len(extents) else 0.0
     if not size > 1e-14 * float(np.max(np.abs(points))):
-        return 0, axes
-    return int(np.sum(extents > 1e-9 * max(size, 1e-300))), axes
-
-
-def _ends(points: FloatArray, axis: FloatArray) -> list[int]:
-    along = (points - points.mean(axis=0)) @ axis
-    return [int(np.argmin(along)), int(np.argmax(along))]
+        return [0], np.zeros(3)
+    rank = int(np.sum(extents > 1e-9 * max(size, 1e-300)))
+    if rank == 1:
+        return [int(np.argmin(along @ axes[0])), int(np.argmax(along @ axes[0]))], np.zeros(3)
+    return (_loop(points, np.arange(len(points)), axes[2]) if rank == 2 else None), axes[2]
 
 
 def _solid_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:

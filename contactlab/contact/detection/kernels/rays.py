@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from contactlab.contact.detection.kernels.support import origin, unit
 from contactlab.contact.detection.kernels.terrain_contacts import cell_range
@@ -49,8 +50,8 @@ def slab_interval(o: float, d: float, low: float, high: float) -> tuple[float, f
 
 
 @kernel(inner=True)
-def box_interval(o: Vec3, d: Vec3, box: FloatArray, limit: float) -> tuple[float, float]:
-    """Return the interval of a ray, up to ``limit``, in a box (6,) along the axes."""
+def box_interval(o: Vec3, d: Vec3, box: Any, limit: float) -> tuple[float, float]:
+    """Return the interval of a ray, up to ``limit``, in a box (6,) along the axes, array or tuple."""
     entry, exit = 0.0, limit
     for k in range(3):
         low, high = slab_interval(o[k], d[k], box[k], box[3 + k])
@@ -109,15 +110,8 @@ def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: flo
     start, nx, ny, dx, dy = int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
     # interval of the ray in the bounding box of the field
     slack = 1e-9 * (dx + dy)
-    entry, exit = 0.0, limit
-    for k in range(3):
-        low, high = -slack, dx * (nx - 1) + slack
-        if k == 1:
-            high = dy * (ny - 1) + slack
-        elif k == 2:
-            low, high = size[5] - slack, size[6] + slack
-        low, high = slab_interval(o[k], d[k], low, high)
-        entry, exit = max(entry, low), min(exit, high)
+    far_x, far_y = dx * (nx - 1) + slack, dy * (ny - 1) + slack
+    entry, exit = box_interval(o, d, (-slack, -slack, size[5] - slack, far_x, far_y, size[6] + slack), limit)
     if entry > exit:
         return NOWHERE
     # walk through the cells from the point of entry

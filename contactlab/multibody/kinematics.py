@@ -106,14 +106,29 @@ def at_state(
     The workspace has the length ``size``. The level is `NOTHING`, `POSES` or `VELOCITIES`: the part of its head that is
     already filled, from a `Kinematics`. ``v`` can be None only for a `Kinematics` with velocities; otherwise it raises.
     """
-    if type(q) is Kinematics:
-        return _at_kinematics(model, q, v, size)
-    if v is None:
-        raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")
-    configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]
-    speed = checked_vector("v", v, model.nv)
+    if v is None and (type(q) is not Kinematics or q.v is None):
+        without = "these kinematics were computed without velocities"
+        why = without if type(q) is Kinematics else "only kinematics with velocities stand for both q and v"
+        raise MultibodyError("v", f"is needed: {why}")
+    if type(q) is Kinematics and (v is None or v is q.v):
+        return q._q, q._v, q._custom, _copy_head(model, q, size), VELOCITIES
+    configuration = q._q if type(q) is Kinematics else checked_vector("q", q, model.nq)  # type: ignore[arg-type]
+    speed = checked_vector("v", v, model.nv)  # type: ignore[arg-type]  # not None any more
     custom = custom_rows(model, configuration, speed) if model.packed.custom else _NO_ROWS
+    if type(q) is Kinematics:
+        return configuration, speed, custom, _copy_head(model, q, size), POSES
     return configuration, speed, custom, np.empty(size), NOTHING
+
+
+_NO_VELOCITY = np.zeros(0)
+
+
+def at_order(model: Model, q: Instant, v: ArrayLike | None, size: int, order: int) -> tuple[Any, ...]:
+    """Return `at_state`, without velocities for order 0."""
+    if order > 0:
+        return at_state(model, q, v, size)
+    configuration, *rest = at_configuration(model, q, size)
+    return configuration, _NO_VELOCITY, *rest
 
 
 def run(
@@ -137,19 +152,6 @@ _NO_FORCES = np.zeros((0, 6))
 def external(model: Model, f_ext: ArrayLike | None) -> tuple[str, FloatArray]:
     """Return the named external forces (nb, 6), of length 0 if there are none."""
     return "f_ext", _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-
-
-def _at_kinematics(
-    model: Model, kin: Kinematics, v: ArrayLike | None, size: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """Return the values of `at_state` from computed kinematics; another v than theirs reuses only the poses."""
-    if v is None and kin.v is None:
-        raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
-    if v is None or v is kin.v:
-        return kin._q, kin._v, kin._custom, _copy_head(model, kin, size), VELOCITIES
-    speed = checked_vector("v", v, model.nv)
-    custom = custom_rows(model, kin._q, speed) if model.packed.custom else _NO_ROWS
-    return kin._q, speed, custom, _copy_head(model, kin, size), POSES
 
 
 def _copy_head(model: Model, kin: Kinematics, size: int) -> FloatArray:
@@ -312,12 +314,14 @@ class BatchOperands:
         codes = np.full(self.count, GOOD, dtype=np.int64)
         packed = self.model.packed
 
-        def portion(bounds: tuple[int, int]) -> None:
-            kernel(packed.ints, packed.floats, operands, *bounds, np.empty(size), codes, out)
+        def portion(start: int, stop: int) -> None:
+            kernel(packed.ints, packed.floats, operands, start, stop, np.empty(size), codes, out)
 
-        _run_portions(
-            portion, self.count, max(1, min(_MAX_INSTANTS_PER_CALL, _LINKS_PER_CALL // max(1, packed.nl))), wanted
-        )
+        # on threads; Ctrl-C is handled between portions
+        step = max(1, min(_MAX_INSTANTS_PER_CALL, _LINKS_PER_CALL // max(1, packed.nl)))
+        starts = range(0, self.count, step)
+        for _ in map_threads(lambda i: portion(starts[i], min(starts[i] + step, self.count)), len(starts), wanted):
+            pass
         missed = np.flatnonzero(codes != GOOD)
         if missed.shape[0]:
             raise self.error(int(missed[0]), int(codes[missed[0]]))
@@ -330,13 +334,6 @@ class BatchOperands:
         """Return the error about instant b for a kernel's code other than `GOOD`."""
         cause = failure(self.model, code, self.row(0, b))
         return MultibodyError(cause.field, self.place(b) + cause.detail)
-
-
-def _run_portions(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
-    """Call ``portion`` with (start, stop) over all of ``count``, on threads; handle Ctrl-C between portions."""
-    starts = range(0, count, size)
-    for _ in map_threads(lambda i: portion((starts[i], min(starts[i] + size, count))), len(starts), workers):
-        pass
 
 
 def fill_batch(

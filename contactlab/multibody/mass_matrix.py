@@ -213,9 +213,9 @@ def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -
 def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """Return M(q)^-1 tau for configurations q (..., nq) and one vector tau (..., nv) each."""
     many = BatchOperands.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
-    return fill_batch(many, kernels().entries.solve_mass_matrix, _solve_size, threads, model.nv)
 
+    def size(nl: int, nv: int) -> int:
+        # the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`
+        return factor_size(nl, nv) + 13 * nv + 6 * nl
 
-def _solve_size(nl: int, nv: int) -> int:
-    """Return the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`."""
-    return factor_size(nl, nv) + 13 * nv + 6 * nl
+    return fill_batch(many, kernels().entries.solve_mass_matrix, size, threads, model.nv)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,7 +15,7 @@ from contactlab.multibody.kinematics import (
     BatchOperands,
     Instant,
     at_configuration,
-    at_state,
+    at_order,
     batched,
     check_batch,
     fill_batch,
@@ -167,11 +165,7 @@ def _point_motion(
     index, size = model.index_or_world(body), point_size(model.packed.nl, model.nv)
     given = (("a", _NONE if a is None else checked_vector("a", a, model.nv)),)
     at, out = checked_vector("point", point, 3), np.empty(3 if order == 0 else 6)
-    if order == 0:
-        q_, *rest = at_configuration(model, q, size)
-        state: tuple[Any, ...] = (q_, _NONE, *rest)
-    else:
-        state = at_state(model, q, v, size)
+    state = at_order(model, q, v, size, order)
     run(model, kernels().points.point_motion, state, given, index, at, order, out)
     if not np.isfinite(out).all():
         raise failure(model, GOOD, state[0], ("v", state[1]), *given, ("point", at))

@@ -91,7 +91,7 @@ def manifold(
     na, normal_a = support_face(a, normal, local, face_a)
     nb, normal_b = support_face(b, opposite(normal), local, face_b)
     count, least = 0, math.inf
-    if na == 2 and nb == 2 and has_round_line(a, b):
+    if na == 2 and nb == 2 and (a.kind in (CAPSULE, CYLINDER) or b.kind in (CAPSULE, CYLINDER)):
         return _round_lines(a, b, face_a, face_b, normal, point, gap, exact, margin, out)
     if na >= 2 and nb >= 2:
         # direction of the contacts, and the largest gap kept
@@ -162,12 +162,6 @@ def _face_direction(a: Posed, b: Posed, normal: Vec3, normal_a: Vec3, normal_b: 
         if -overlap(a, b, along) >= gap - slack:
             return along
     return normal
-
-
-@kernel
-def has_round_line(a: Posed, b: Posed) -> bool:
-    """Return True if one of two shapes is a capsule or a cylinder."""
-    return a.kind in (CAPSULE, CYLINDER) or b.kind in (CAPSULE, CYLINDER)
 
 
 @kernel

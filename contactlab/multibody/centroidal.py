@@ -90,11 +90,8 @@ def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None
         nv = model.nv
         speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
         rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
-        many, kernel = (
-            BatchOperands.of(model, operand("q", q, model.nq), speed, rates),
-            kernels().entries.sums_over_bodies,
-        )
-        return fill_batch(many, kernel, rnea_size, None, 17, last=(world_mass(model), order))
+        many, last = BatchOperands.of(model, operand("q", q, model.nq), speed, rates), (world_mass(model), order)
+        return fill_batch(many, kernels().entries.sums_over_bodies, rnea_size, None, 17, last=last)
     if order > 1 and a is None:
         raise MultibodyError("a", "is needed")
     size = rnea_size(model.packed.nl, model.nv)

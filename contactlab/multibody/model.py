@@ -104,18 +104,7 @@ class Model:
         from contactlab.multibody.packing import pack
 
         bodies, gravity = tuple(self.bodies), finite_array(self.gravity, "gravity", (3,), MultibodyError)
-        packing = pack(bodies, gravity)
-        set_fields(
-            self,
-            bodies=bodies,
-            gravity=gravity,
-            nq=packing.nq,
-            nv=packing.nv,
-            packed=packing.packed,
-            _index=packing.places,
-            _q_start=packing.q_start,
-            _v_start=packing.v_start,
-        )
+        set_fields(self, bodies=bodies, gravity=gravity, **pack(bodies, gravity))
 
     @classmethod
     def from_urdf(

@@ -56,19 +56,8 @@ class NegativeMomentError(MultibodyError):
         self.body = body
 
 
-class Packing(NamedTuple):
-    """Data that follow from the bodies and the gravity of a model."""
-
-    nq: int
-    nv: int
-    packed: PackedModel
-    places: dict[str, int]  # of the bodies, by name
-    q_start: tuple[int, ...]
-    v_start: tuple[int, ...]
-
-
-def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
-    """Return the sizes nq and nv, the packed model for the kernels, and the starts of the bodies in q and v.
+def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> dict[str, object]:
+    """Return fields of `Model`: nq and nv, the packed model, the places of the bodies, and their starts in q and v.
 
     Raise `MultibodyError` if they are not a tree, or if a body would move with a negative moment of inertia.
     """
@@ -115,7 +104,8 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
     for one in links:
         _check_moments(one)
     packed = _buffers(links, body_link, frames, start_q, start_v, rotors, gravity)
-    return Packing(nq, nv, packed, index, tuple(q_start), tuple(v_start))
+    starts = {"_q_start": tuple(q_start), "_v_start": tuple(v_start)}
+    return {"nq": nq, "nv": nv, "packed": packed, "_index": index, **starts}
 
 
 def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from contactlab.multibody.kernels.codes import GOOD, PIVOT, SINGULAR
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.spatial.kernels.vectors import copy
+from contactlab.spatial.kernels.vectors import are_finite, copy, fill
 from lcp.kernels import kernel
 
 
@@ -287,16 +287,12 @@ def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArra
 @kernel
 def copy_lower(H: FloatArray, L: FloatArray) -> bool:
     """Fill L with the lower triangle of H and zeros above it; return True if all copied entries are finite."""
-    rest = 0.0
+    finite = True
     for i in range(H.shape[0]):
-        row = L[i]
-        given = H[i]
-        for j in range(i + 1):
-            row[j] = given[j]
-            rest += 0.0 * given[j]
-        for j in range(i + 1, row.shape[0]):
-            row[j] = 0.0
-    return rest == 0.0
+        fill(0.0, L[i])
+        copy(H[i], L[i, : i + 1])
+        finite = finite and are_finite(L[i])
+    return finite
 
 
 @kernel

@@ -88,6 +88,12 @@ def _added_area(i: int, chosen: int, rows: FloatArray) -> float:
     return nearest
 
 
+@kernel(inner=True)
+def _point_on_a(row: FloatArray) -> Vec3:
+    """Return the point of a contact on the surface of A."""
+    return subtract(vector(row), times(0.5 * row[GAP], linear(row)))
+
+
 @kernel
 def deepest_contact(count: int, out: ContactBuffer) -> tuple[float, Vec3, Vec3]:
     """Return gap, normal and point on A of the contact with the smallest gap among the first ``count`` >= 1.
@@ -99,7 +105,7 @@ def deepest_contact(count: int, out: ContactBuffer) -> tuple[float, Vec3, Vec3]:
         if out.rows[i, GAP] < out.rows[deepest, GAP]:
             deepest = i
     row = out.rows[deepest]
-    return row[GAP], linear(row), subtract(vector(row), times(0.5 * row[GAP], linear(row)))
+    return row[GAP], linear(row), _point_on_a(row)
 
 
 @kernel
@@ -150,13 +156,9 @@ OPEN, ASSIGNED, KEPT = 0, 1, 2
 @kernel
 def _same_plane(i: int, j: int, length: float, tolerance: float, out: FloatArray) -> bool:
     """Return True if two contacts have one normal and their points on A are in one plane normal to it."""
-    height = 0.0
-    for m in range(3):
-        n = out[i, NORMAL + m]
-        if abs(out[j, NORMAL + m] - n) > tolerance:
-            return False
-        height += n * (out[j, m] - 0.5 * out[j, GAP] * out[j, NORMAL + m] - out[i, m] + 0.5 * out[i, GAP] * n)
-    return abs(height) <= tolerance * length
+    n, apart = linear(out[i]), subtract(linear(out[j]), linear(out[i]))
+    height = dot(n, subtract(_point_on_a(out[j]), _point_on_a(out[i])))
+    return max(abs(apart[0]), abs(apart[1]), abs(apart[2])) <= tolerance and abs(height) <= tolerance * length
 
 
 @kernel

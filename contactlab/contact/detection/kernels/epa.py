@@ -90,8 +90,7 @@ def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, 
         if not seen:
             # move the face up
             if kept != face:
-                for m in range(3):
-                    ints[3 * kept + m] = ints[3 * face + m]
+                copy(ints[3 * face :], ints[3 * kept : 3 * kept + 3])
                 copy(work[at:], work[FACES + 4 * kept : FACES + 4 * kept + 4])
             kept += 1
             continue

@@ -320,8 +320,7 @@ def sharpen(
                 break
             d = _direction_to_origin(v, count, work)
         value = add_corner(a, b, d, count, work)
-        for m in range(3):
-            work[ROW * count + m] -= shift * start[m]
+        put(subtract(corner(work, count), times(shift, start)), work[ROW * count :])
         if step > 0:
             # residual of the two points, moved back: v + shift start - value d
             rest = subtract(add(v, times(shift, start)), times(value, d))

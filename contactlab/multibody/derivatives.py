@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, Entry, checked_vector, failure, kernels, single_signature
+from contactlab.multibody.arguments import ON_STACK, Entry, kernels, single_signature
 from contactlab.multibody.joints import evaluated
 from contactlab.multibody.kernels.codes import (
     CUSTOM_RATES,
-    CUSTOM_ROW,
     GOOD,
-    NOTHING,
     STACK,
     derivatives_size,
     head_size,
@@ -30,8 +28,6 @@ from contactlab.multibody.kinematics import (
     Instant,
     Kinematics,
     at_state,
-    batched,
-    external,
     operand,
     velocity,
 )
@@ -39,14 +35,10 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.packing import world_mass
 from contactlab.spatial.arrays import FloatArray
 
-_NO_FORCES = np.zeros((0, 6))
-_NO_ROWS = np.zeros((0, CUSTOM_ROW))
-_NO_RATES = np.zeros((0, CUSTOM_RATES))
-
 # one look-up less in a very short call
 _empty = np.empty
 
-_quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
+_quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 1, 3), 0))
 
 #: Fourth-order differences of users' methods: step, points and weights. Truncation and rounding error are about 1e-13.
 STEP = 1e-3
@@ -148,42 +140,19 @@ def _derivatives(
     They are derivatives of tau at x = a, or of a at x = tau if ``forward`` is 1. ``name`` is the name of x in errors.
     """
     packed, nv = model.packed, model.nv
+    size = derivatives_size(packed.nl, nv)
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
         try:
-            size = derivatives_size(packed.nl, nv)
             work = ON_STACK if size <= STACK else np.empty(size)
-            done = _quick.call(
-                packed.ints, packed.floats, q, v, x, _NO_FORCES, _NO_ROWS, _NO_RATES, work, out, NOTHING, forward
-            )
-            if done == GOOD:
+            if _quick.call(packed.ints, packed.floats, q, v, x, work, out, forward) == GOOD:
                 return out[0], out[1], out[2]
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
-    if batched(q, v, x, rows=f_ext):
-        return _batch_derivatives(model, q, v, name, x, f_ext, forward)
-    given = checked_vector(name, x, nv)
-    q_, v_, custom, work, ready = at_state(model, q, v, derivatives_size(packed.nl, nv))
-    _, forces = external(model, f_ext)
-    rates = joint_rates(model, q_, v_) if packed.custom else _NO_RATES
-    out = np.empty((3 + forward, nv, nv))
-    code = kernels().entries.fast_derivatives(
-        packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
-    )
-    if code != GOOD:
-        raise failure(model, code, q_, ("v", v_), (name, given), ("f_ext", forces))
-    return out[0], out[1], out[2]
-
-
-def _batch_derivatives(
-    model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return all three derivatives (..., nv, nv) for every instant of a batch, as `_derivatives`."""
-    nv = model.nv
     many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), rates_of(many), forward)
-    many.fill(kernels().entries.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
+    many.fill(kernels().entries.derivatives, size, None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
 
 

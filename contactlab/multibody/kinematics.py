@@ -215,8 +215,8 @@ def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tupl
     except (TypeError, ValueError) as cause:
         raise MultibodyError(name, f"cannot be read as an array of floats ({cause})") from cause
     if array.ndim < len(tail) or array.shape[array.ndim - len(tail) :] != tail:
-        shape = ", ".join(map(str, ("...", *tail)))
-        raise MultibodyError(name, f"must have shape ({shape}), got {array.shape}")
+        wanted = f"{tail}" if array.ndim <= len(tail) else f"({', '.join(map(str, ('...', *tail)))})"
+        raise MultibodyError(name, f"must have shape {wanted}, got {array.shape}")
     return name, array, len(tail)
 
 

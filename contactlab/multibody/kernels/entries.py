@@ -15,12 +15,12 @@ from typing import Any
 
 from contactlab.multibody.kernels.articulated import aba, factor_inertia, solve_inertia
 from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns, centroidal_rates
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
+from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
-from contactlab.multibody.kernels.layout import BODIES, LINKS, NQ, NV, model_and_workspace_views, stack
+from contactlab.multibody.kernels.layout import LINKS, NQ, NV, model_and_workspace_views, stack
 from contactlab.multibody.kernels.newton_euler import rnea
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -68,22 +68,16 @@ def fast_derivatives(
     q: FloatArray,
     v: FloatArray,
     x: FloatArray,
-    f_ext: FloatArray,
-    custom: FloatArray,
-    rates: FloatArray,
     W: FloatArray,
     out: FloatArray,
-    ready: int,
     forward: int,
 ) -> int:
-    """Fill ``out`` by `dynamics_derivatives`; return its code, or `NEEDS_GENERAL_ENTRY` for a wrong length.
-
-    It serves every call of one instant, with external forces, custom joints or kept kinematics too.
-    """
-    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV] or f_ext.shape[0] not in (0, I[BODIES]):
+    """Fill ``out`` by `dynamics_derivatives`; return its code, or `NEEDS_GENERAL_ENTRY` for a wrong length."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV]:
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
-    return dynamics_derivatives(I, F, q, v, x, f_ext, custom, rates, work, ready, forward, out)
+    none, no_row, no_rates = view_2d(W, 0, 0, 6), view_2d(W, 0, 0, CUSTOM_ROW), view_2d(W, 0, 0, CUSTOM_RATES)
+    return dynamics_derivatives(I, F, q, v, x, none, no_row, no_rates, work, NOTHING, forward, out)
 
 
 @kernel(inline=True)

@@ -149,6 +149,8 @@ def _derivatives(
                 return out[0], out[1], out[2]
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
+    if isinstance(q, Kinematics):
+        q, v = at_state(model, q, v, head_size(packed.nl, nv))[:2]
     many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), rates_of(many), forward)

@@ -32,9 +32,9 @@ class Kinematics:
     """Poses of all bodies at one q, and velocities at one v; made by `kinematics`.
 
     Every function of this package with an argument ``q`` accepts a `Kinematics` in its place and, except for
-    derivatives, does not compute the poses again. If it also has ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are
-    computed from that v. A `Kinematics` is never out of date, because q and v are read-only copies and its arrays are
-    not updated.
+    derivatives, does not compute the poses again. If it also has ``v``, pass ``kin.v`` (or None) to use the velocities
+    too; for any other v they are computed from that v. A `Kinematics` is never out of date, because q and v are
+    read-only copies and its arrays are not updated.
 
     Attributes
     ----------

@@ -170,7 +170,7 @@ def closest(a: Posed, b: Posed, margin: float, scale: float, exact: float, room:
     If the gap exceeds ``margin``, the result can be any larger number, with any normal and point. ``scale`` is the
     length of the cores (`characteristic_size`), ``exact`` the accuracy of `manifold`.
     """
-    # distance of the cores: in closed form, by GJK, or by the expanding polytope in an overlap
+    # distance of the cores: by GJK, or by the expanding polytope in an overlap
     radius_a, radius_b = core_radius(a), core_radius(b)
     weights, small = room.work[SCRATCH : SCRATCH + 8], max(PROOF_TOLERANCE * exact, 1e-14 * scale)
     curved = has_curved_core(a.kind) or has_curved_core(b.kind)

@@ -207,13 +207,11 @@ def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tupl
         raise MultibodyError(name, "is needed")
     given = value.q if isinstance(value, Kinematics) else value
     try:
-        if np.iscomplexobj(given):
-            raise MultibodyError(name, "must be real, got complex numbers")
-        array = np.asarray(given, dtype=np.float64)
-    except MultibodyError:
-        raise
+        array = np.asarray(given, dtype=None if np.iscomplexobj(given) else np.float64)
     except (TypeError, ValueError) as cause:
         raise MultibodyError(name, f"cannot be read as an array of floats ({cause})") from cause
+    if array.dtype.kind == "c":
+        raise MultibodyError(name, "must be real, got complex numbers")
     if array.ndim < len(tail) or array.shape[array.ndim - len(tail) :] != tail:
         wanted = f"{tail}" if array.ndim <= len(tail) else f"({', '.join(map(str, ('...', *tail)))})"
         raise MultibodyError(name, f"must have shape {wanted}, got {array.shape}")

@@ -59,7 +59,9 @@ def point_jacobian_6d(model: Model, q: Instant, body: str, point: ArrayLike) -> 
 def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
     """Return J (6, nv): J v is the body's angular velocity and its origin's velocity, both in body axes."""
     if batched(q):
-        return body_spatial_jacobian_batch(model, q, body)
+        R, _, J = _batch_columns(model, q, body, ORIGIN, 0, None)
+        turned = np.einsum("...ji,...kjn->...kin", R, J.reshape(*J.shape[:-2], 2, 3, model.nv))
+        return np.asarray(turned.reshape(J.shape))
     J, pose = columns(model, q, body, ORIGIN, 0)
     R = pose[:9].reshape(3, 3)
     return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
@@ -110,7 +112,9 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
 def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> FloatArray:
     """Return the body coordinates (3,) [m] of a point given in the world: the inverse of `point_position`."""
     if batched(q, position):
-        return point_in_body_batch(model, q, body, position)
+        R, p = body_poses(model, q, body)
+        (given,) = BatchOperands.of(model, operand("position", position, 3)).rows
+        return np.asarray(np.einsum("...ji,...j->...i", R, given.reshape(np.shape(position)) - p))
     at = checked_vector("position", position, 3)
     check_finite("position", at)
     _, pose = columns(model, q, body, ORIGIN, 3)
@@ -229,22 +233,6 @@ def body_poses(
     flat = fill_batch(many, kernels().entries.poses_of, head_size, threads, bodies.size, 12, last=(bodies,))
     R, p = flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:].copy()
     return (R, p) if body is None else (R[..., 0, :, :], p[..., 0, :])
-
-
-def point_in_body_batch(
-    model: Model, q: Instant, body: str, position: ArrayLike, *, threads: int | None = None
-) -> FloatArray:
-    """Return `point_in_body` (..., 3) [m] of positions (..., 3) at configurations q (..., nq)."""
-    R, p = body_poses(model, q, body, threads=threads)
-    (at,) = BatchOperands.of(model, operand("position", position, 3)).rows
-    return np.asarray(np.einsum("...ji,...j->...i", R, at.reshape(np.shape(position)) - p))
-
-
-def body_spatial_jacobian_batch(model: Model, q: Instant, body: str, *, threads: int | None = None) -> FloatArray:
-    """Return `body_spatial_jacobian` (..., 6, nv) of configurations q (..., nq)."""
-    R, _, J = _batch_columns(model, q, body, np.zeros(3), 0, threads)
-    turned = np.einsum("...ji,...kjn->...kin", R, J.reshape(*J.shape[:-2], 2, 3, model.nv))
-    return np.asarray(turned.reshape(J.shape))
 
 
 def _batch_columns(

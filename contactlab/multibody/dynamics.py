@@ -13,10 +13,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, check_finite, checked_vector, fast_entry, kernels
+from contactlab.multibody.arguments import ON_STACK, checked_vector, fast_entry, kernels
 from contactlab.multibody.kernels.codes import (
     GOOD,
     aba_size,
+    head_size,
     rnea_size,
 )
 from contactlab.multibody.kinematics import (
@@ -31,7 +32,6 @@ from contactlab.multibody.kinematics import (
     operand,
     optional,
     run,
-    velocity,
 )
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
@@ -170,43 +170,20 @@ def forward_dynamics_lagrangian(
     """
     if linear_solver not in get_args(LinearSolver):
         raise MultibodyError("linear_solver", f"must be one of {get_args(LinearSolver)}, got {linear_solver!r}")
-    if batched(q, v, tau, rows=f_ext):
-        return _lagrangian_batch(model, q, v, tau, f_ext, linear_solver)
-    force = checked_vector("tau", tau, model.nv)
-    check_finite("tau", force)
     if isinstance(q, Kinematics):
-        at: Kinematics = q
-    elif v is None:
-        raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")
-    else:
-        at = kinematics(model, q, v)
-        v = at.v
-    M = mass_matrix(model, at)
-    rest = force - nonlinear_effects(model, at, v, f_ext)
-    if linear_solver == "ltl":
-        return factorize_ltl(model, M).solve(rest)
-    return _dense_solve(M, rest, linear_solver)
-
-
-def _lagrangian_batch(
-    model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
-) -> FloatArray:
-    """Return `forward_dynamics_lagrangian` (..., nv) of many instants, computed one by one.
-
-    The dense solves, not the calls, take the time.
-    """
-    many = BatchOperands.of(
-        model,
-        operand("q", q, model.nq),
-        velocity(q, v, model.nv),
-        operand("tau", tau, model.nv),
-        *(() if f_ext is None else (operand("f_ext", f_ext, model.nb, 6),)),
-    )
+        q, v = at_state(model, q, v, head_size(model.packed.nl, model.nv))[:2]
+    outside = () if f_ext is None else (operand("f_ext", f_ext, model.nb, 6),)
+    given = operand("q", q, model.nq), operand("v", v, model.nv), operand("tau", tau, model.nv)
+    many = BatchOperands.of(model, *given, *outside)
     out = np.empty((many.count, model.nv))
+    # one instant after the other: the dense solves, not the calls, take the time
     for b in range(many.count):
-        given = [many.row(number, b) for number in range(len(many.rows))]
+        configuration, speed, force, *applied = (many.row(number, b) for number in range(len(many.rows)))
         try:
-            out[b] = forward_dynamics_lagrangian(model, *given, linear_solver=linear_solver)
+            at = kinematics(model, configuration, speed)
+            M, rest = mass_matrix(model, at), force - nonlinear_effects(model, at, at.v, *applied)
+            ltl = linear_solver == "ltl"
+            out[b] = factorize_ltl(model, M).solve(rest) if ltl else _dense_solve(M, rest, linear_solver)
         except MultibodyError as error:
             raise MultibodyError(error.field, many.place(b) + error.detail) from None
     return many.shaped(out)

@@ -100,11 +100,8 @@ class HeightField(Shape):
         checked = finite_array(heights, "heights", (None, None), ContactError)
         if min(checked.shape) < 2:
             raise ContactError("heights", f"must be at least 2 x 2, got shape {checked.shape}")
-        if np.ndim(spacing) == 0:
-            dx = dy = positive_number(spacing, "spacing")  # type: ignore[arg-type]  # a number, as its dimension says
-        else:
-            pair = finite_array(spacing, "spacing", (2,), ContactError)
-            dx, dy = positive_number(pair[0], "spacing"), positive_number(pair[1], "spacing")
+        pair = finite_array(spacing if np.ndim(spacing) else (spacing, spacing), "spacing", (2,), ContactError)
+        dx, dy = positive_number(pair[0], "spacing"), positive_number(pair[1], "spacing")
         set_fields(self, heights=checked, spacing=(dx, dy))
 
     def pack(self, *, faces: bool = True) -> PackedShape:

@@ -32,8 +32,7 @@ class ModelBuilder:
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
         self._gravity = finite_array(gravity, "gravity", (3,), MultibodyError)
-        self._bodies: list[BodySpec] = []
-        self._names: set[str] = set()
+        self._bodies: dict[str, BodySpec] = {}
         self._joint_names: set[str] = set()  # names that differ from the name of the body
 
     def add_body(
@@ -79,10 +78,10 @@ class ModelBuilder:
             finite or of the wrong type.
         """
         check_type(name or None, str, "name", MultibodyError, "a non-empty string")
-        if name == WORLD or name in self._names:
+        if name == WORLD or name in self._bodies:
             raise MultibodyError("name", f"{name!r} is taken")
-        if parent != WORLD and parent not in self._names:
-            known = close_names(parent, [WORLD, *self._names])
+        if parent != WORLD and parent not in self._bodies:
+            known = close_names(parent, [WORLD, *self._bodies])
             raise MultibodyError("parent", f"no body is called {parent!r}{known}; add it first")
         check_type(joint, Joint, "joint", MultibodyError, "a joint such as Revolute(axis)")
         if isinstance(joint, CustomJoint) and not 1 <= joint.nv <= 6:
@@ -95,8 +94,7 @@ class ModelBuilder:
         if joint_name is not None and (not joint_name or joint_name in self._joint_names):
             raise MultibodyError("joint_name", f"{joint_name!r} is taken" if joint_name else "must not be empty")
         rotors, own = _armature(armature, joint), bounds.of(joint)
-        self._bodies.append(BodySpec(name, parent, joint, place, inertia, rotors, joint_name or name, own))
-        self._names.add(name)
+        self._bodies[name] = BodySpec(name, parent, joint, place, inertia, rotors, joint_name or name, own)
         if joint_name is not None and joint_name != name:
             self._joint_names.add(joint_name)
         return self
@@ -116,41 +114,36 @@ class ModelBuilder:
             Arguments of `add_body`: ``parent``, ``joint``, ``placement``, ``inertia``, ``armature``, ``joint_name``,
             ``limits``. If the joint changes, rotors and limits that are not given are gone.
         """
-        place = self._place(name)
-        kept = _arguments(self._bodies[place])
+        kept = _arguments(self._body(name))
         unknown = changes.keys() - kept.keys()
         if unknown:
             raise MultibodyError("changes", f"a body has no {min(unknown)!r}")
         if "joint" in changes:
             del kept["armature"], kept["limits"]
         other = ModelBuilder(self._gravity)
-        for i, body in enumerate(self._bodies):
-            if i == place:
-                other.add_body(name, **{**kept, **changes})
-            else:
-                other.add_spec(body)
+        for body in self._bodies.values():
+            other.add_body(body.name, **({**kept, **changes} if body.name == name else _arguments(body)))
         return self._become(other)
 
     def remove_body(self, name: str) -> ModelBuilder:
         """Remove a body and all its descendants, and return the builder."""
-        gone = {self._bodies[self._place(name)].name}
+        gone = {self._body(name).name}
         other = ModelBuilder(self._gravity)
-        for body in self._bodies:
+        for body in self._bodies.values():
             if body.name in gone or body.parent in gone:
                 gone.add(body.name)
             else:
                 other.add_spec(body)
         return self._become(other)
 
-    def _place(self, name: str) -> int:
-        """Return the index of a body; an unknown name raises an error that lists similar ones."""
-        places = {body.name: i for i, body in enumerate(self._bodies)}
-        if name not in places:
-            raise MultibodyError("body", f"no body is called {name!r}{close_names(name, places)}")
-        return places[name]
+    def _body(self, name: str) -> BodySpec:
+        """Return a body; an unknown name raises an error that lists similar ones."""
+        if name not in self._bodies:
+            raise MultibodyError("body", f"no body is called {name!r}{close_names(name, self._bodies)}")
+        return self._bodies[name]
 
     def _become(self, other: ModelBuilder) -> ModelBuilder:
-        self._bodies, self._names, self._joint_names = other._bodies, other._names, other._joint_names
+        self._bodies, self._joint_names = other._bodies, other._joint_names
         return self
 
     def build(self) -> Model:
@@ -162,7 +155,7 @@ class ModelBuilder:
             A body would move with a negative moment of inertia. A body without inertia is accepted, because constraints
             may make the mass matrix regular; a solve with a singular mass matrix names it.
         """
-        return Model(tuple(self._bodies), self._gravity)
+        return Model(tuple(self._bodies.values()), self._gravity)
 
 
 def _arguments(body: BodySpec) -> dict[str, Any]:

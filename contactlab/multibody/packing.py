@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -40,9 +41,9 @@ class _Link:
     placement: Transform
     axis: FloatArray
     custom: CustomJoint | None
-    mass: float
-    com: FloatArray
-    inertia: FloatArray
+    mass: float = 0.0
+    com: FloatArray = field(default_factory=lambda: np.zeros(3))
+    inertia: FloatArray = field(default_factory=lambda: np.zeros((3, 3)))
     inertia_fault: bool = False  # whether a body of it has an inertia that no mass distribution has
     largest: float = 0.0  # largest entry of its bodies' inertias
 
@@ -65,9 +66,6 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> dict[str, object]:
     index: dict[str, int] = {}
     body_link: list[int] = []
     frames: list[Transform] = []
-    q_start: list[int] = []
-    v_start: list[int] = []
-    nq = nv = 0
     for i, body in enumerate(bodies):
         if body.parent != WORLD and body.parent not in index:
             detail = f"{body.name!r} hangs on {body.parent!r}, which is none of the bodies before it"
@@ -75,37 +73,31 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> dict[str, object]:
         if body.name in index or body.name == WORLD:
             raise MultibodyError("bodies", f"there are two called {body.name!r}")
         if {body.armature.shape, np.shape(body.limits.lower)} != {(body.joint.nv,)}:
-            detail = (
-                f"armature and limits of {body.name!r} must be ({body.joint.nv},), as its joint has degrees of freedom"
-            )
-            raise MultibodyError("bodies", detail)
+            detail = f"must be ({body.joint.nv},), as its joint has degrees of freedom"
+            raise MultibodyError("bodies", f"armature and limits of {body.name!r} {detail}")
         index[body.name] = i
-        q_start.append(nq)
-        v_start.append(nv)
-        up = index.get(body.parent, -1) if body.parent != WORLD else -1
+        up = index.get(body.parent, -1)
         link = body_link[up] if up >= 0 else -1
         placement = frames[up] @ body.placement if up >= 0 else body.placement
         for number, motion in enumerate(body.joint.chain()):
             custom = body.joint if isinstance(body.joint, CustomJoint) else None
-            sizes = (custom.nq, custom.nv) if custom is not None else (motion.nq, motion.nv)
-            axis = np.concatenate([motion.w, motion.t])
+            sizes = (motion.nq, motion.nv) if custom is None else (custom.nq, custom.nv)
             at = placement if number == 0 else Transform()
-            zero = np.zeros((3, 3))
-            links.append(_Link(body.name, link, motion.kind, *sizes, at, axis, custom, 0.0, np.zeros(3), zero))
+            axis = np.concatenate([motion.w, motion.t])
+            links.append(_Link(body.name, link, motion.kind, *sizes, at, axis, custom))
             link = len(links) - 1
-            nq, nv = nq + sizes[0], nv + sizes[1]
         body_link.append(link)
         frames.append(placement if not body.joint.chain() else Transform())
         if link >= 0 and body.inertia is not None:
             _add(links[link], body.inertia, frames[-1])
-    start_q = np.cumsum([0, *(link.nq for link in links)])
-    start_v = np.cumsum([0, *(link.nv for link in links)])
-    rotors = np.concatenate([np.zeros(0), *(body.armature for body in bodies)])
     for one in links:
         _check_moments(one)
+    start_q, start_v = (np.cumsum([0, *sizes]) for sizes in ([one.nq for one in links], [one.nv for one in links]))
+    rotors = np.concatenate([np.zeros(0), *(body.armature for body in bodies)])
     packed = _buffers(links, body_link, frames, start_q, start_v, rotors, gravity)
-    starts = {"_q_start": tuple(q_start), "_v_start": tuple(v_start)}
-    return {"nq": nq, "nv": nv, "packed": packed, "_index": index, **starts}
+    sizes_of = {"q": [body.joint.nq for body in bodies], "v": [body.joint.nv for body in bodies]}
+    starts = {f"_{name}_start": tuple(accumulate(sizes, initial=0))[:-1] for name, sizes in sizes_of.items()}
+    return {"nq": sum(sizes_of["q"]), "nv": sum(sizes_of["v"]), "packed": packed, "_index": index, **starts}
 
 
 def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:

@@ -210,7 +210,7 @@ def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
         diagonal = np.abs(np.diag(lu))
         x = linalg.lu_solve((lu, pivots), b * scale) if diagonal.min() > 0.0 else b
     else:
-        Q, R, *pivots = linalg.qr(scaled, pivoting=method == "colpiv_qr")
+        Q, R, *pivots = linalg.qr(scaled, pivoting=method == "colpiv_qr")  # type: ignore[call-overload]
         diagonal = np.abs(np.diag(R))
         x = np.empty_like(b)
         x[pivots or slice(None)] = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b

@@ -119,9 +119,9 @@ def _with_limits(data: JointData, element: Element) -> JointData:
         offset, multiplier = number(mimic, "offset", 0.0), number(mimic, "multiplier", 1.0)
         changes["mimic"] = Mimic(mimic.text("joint"), multiplier, offset)
     if safety is not None:
-        ends = (_limit(safety, name, 0.0) for name in ("soft_lower_limit", "soft_upper_limit"))
+        lower, upper = _limit(safety, "soft_lower_limit", 0.0), _limit(safety, "soft_upper_limit", 0.0)
         gains = number(safety, "k_position", 0.0), number(safety, "k_velocity")
-        changes["safety"] = SafetyController(*ends, *gains)
+        changes["safety"] = SafetyController(lower, upper, *gains)
     calibration = element.only("calibration")
     if calibration is not None:
         named = calibration.attributes

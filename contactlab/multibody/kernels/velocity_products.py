@@ -76,14 +76,16 @@ def midpoint_residual(inertia: FloatArray, impulse: Vec3, w: Vec3, d: Vec3, h: f
 
 
 @kernel(inner=True)
-def midpoint_step(inertia: FloatArray, torque: Vec3, w: Vec3, h: float) -> tuple[Vec3, bool]:
+def midpoint_step(
+    inertia: FloatArray, tx: float, ty: float, tz: float, wx: float, wy: float, wz: float, h: float
+) -> tuple[float, float, float, bool]:
     """Return the change d = w+ - w of one step of the rule, and whether it solves the equation.
 
     Newton's method, its step halved until the residual falls. It ends when the residual stops falling, at rounding or
     in a stall.
     """
     # residual without a change
-    impulse, d = times(h, torque), (0.0, 0.0, 0.0)
+    impulse, w, d = times(h, (tx, ty, tz)), (wx, wy, wz), (0.0, 0.0, 0.0)
     f = midpoint_residual(inertia, impulse, w, d, h)
     size = dot(f, f)
     for _ in range(MAX_ITERATIONS):
@@ -123,7 +125,7 @@ def midpoint_step(inertia: FloatArray, torque: Vec3, w: Vec3, h: float) -> tuple
     # residual relative to the terms of the equation
     before, after = symmetric_times(inertia, w), symmetric_times(inertia, add(w, d))
     terms = dot(before, before) + dot(after, after) + dot(impulse, impulse)
-    return d, size <= RESIDUAL_TOLERANCE * RESIDUAL_TOLERANCE * terms
+    return d[0], d[1], d[2], size <= RESIDUAL_TOLERANCE * RESIDUAL_TOLERANCE * terms
 
 
 @kernel(inner=True)
@@ -141,10 +143,10 @@ def midpoint_spin(
     while parts <= MAX_PARTS:
         d, solved = (0.0, 0.0, 0.0), True
         for _ in range(parts):
-            e, solved = midpoint_step(inertia, (tx, ty, tz), add((wx, wy, wz), d), h / parts)
+            ex, ey, ez, solved = midpoint_step(inertia, tx, ty, tz, wx + d[0], wy + d[1], wz + d[2], h / parts)
             if not solved:
                 break
-            d = add(d, e)
+            d = add(d, (ex, ey, ez))
         if solved:
             return d
         parts *= 2

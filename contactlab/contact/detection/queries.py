@@ -76,7 +76,7 @@ def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray
     if len(poses) != len(shapes.kind):
         raise ContactError("poses", f"{len(poses)} given for {len(shapes.kind)} shapes")
     for i, pose in enumerate(poses):
-        check_type(pose, Transform, f"poses[{i}]", ContactError)
+        check_type(pose, Transform, "poses", ContactError, f"Transforms, entry [{i}] too")
     return _shape_poses(np.array([pose_row(pose) for pose in poses]).reshape(-1, 12), shapes.place)
 
 

@@ -137,8 +137,31 @@ def weighted_sum(weights: Vec3, a: Vec3, b: Vec3, c: Vec3) -> Vec3:
 
 @kernel
 def closest_on_triangle(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
-    """Return the point of the triangle closest to the origin."""
-    return weighted_sum(triangle_weights(a, b, c), a, b, c)
+    """Return the point of the triangle a, b, c closest to the origin (Ericson 2005, section 5.1.5).
+
+    It is faster than `triangle_weights`, and less accurate for thin triangles.
+    """
+    # Voronoi regions of the vertices and sides
+    u, v = subtract(b, a), subtract(c, a)
+    d1, d2, d3, d4, d5, d6 = -dot(u, a), -dot(v, a), -dot(u, b), -dot(v, b), -dot(u, c), -dot(v, c)
+    if d1 <= 0.0 and d2 <= 0.0:
+        return a
+    if d3 >= 0.0 and d4 <= d3:
+        return b
+    vc = d1 * d4 - d3 * d2
+    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        return add(a, times(d1 / (d1 - d3), u))
+    if d6 >= 0.0 and d5 <= d6:
+        return c
+    vb = d5 * d2 - d1 * d6
+    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        return add(a, times(d2 / (d2 - d6), v))
+    va = d3 * d6 - d5 * d4
+    if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+        return add(b, times((d4 - d3) / ((d4 - d3) + (d5 - d6)), subtract(c, b)))
+    # inside: barycentric coordinates
+    total = va + vb + vc
+    return add(add(a, times(vb / total, u)), times(vc / total, v))
 
 
 @kernel

@@ -19,8 +19,8 @@ from contactlab.multibody.dynamics import (
     inverse_dynamics,
     nonlinear_effects,
 )
+from contactlab.multibody.kernels.kinematics import sines_cosines
 from contactlab.multibody.kernels.ltl import factor_ltl
-from contactlab.multibody.kernels.revolute import sines_cosines
 from contactlab.multibody.mass_matrix import (
     dof_parents,
     factorize_ltl,

@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.spatial.errors import ContactError
+from contactlab.spatial.arrays import FloatArray, finite_number, set_fields
+from contactlab.spatial.errors import ContactError, check_type
 
 
 @runtime_checkable
@@ -66,8 +66,7 @@ class PowerLaw:
             name: finite_number(getattr(self, name), name, ContactError, least=0.0, most=most[name]) for name in most
         }
         checked["speed"] = finite_number(self.speed, "speed", ContactError, positive=True)
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, **checked)
 
     def at(self, speed: float) -> float:
         """Return the coefficient for a speed of approach [m/s]."""
@@ -149,11 +148,8 @@ class Material:
         elif numbers["dissipation"] > 0.0:
             detail = f"needs a finite stiffness, got {numbers['dissipation']} for a rigid surface"
             raise ContactError("dissipation", detail)
-        for name, value in {**numbers, "stiffness": stiffness}.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "restitution", restitution)
-        if not isinstance(self.priority, int):
-            raise ContactError("priority", f"must be a whole number, got {self.priority!r}")
+        set_fields(self, **numbers, stiffness=stiffness, restitution=restitution)
+        check_type(self.priority, int, "priority", ContactError, "a whole number")
 
 
 def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:

@@ -12,6 +12,7 @@ COLLADA lengths are scaled by ``<unit meter="...">``. ``<up_axis>`` is ignored, 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import os
 import tempfile
@@ -23,8 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact.shapes.convex_points import MAX_CORNERS, ConvexPoints, coarse_hull
-from contactlab.contact.shapes.mesh import Mesh
+from contactlab.contact.shapes.convex_points import MAX_CORNERS, ConvexPoints, Mesh, coarse_hull
 from contactlab.multibody.urdf.reading import Guard
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.errors import ContactError, MeshFileError, MultibodyError
@@ -55,10 +55,8 @@ def _read_cache(key: str) -> FloatArray | None:
     except OSError:
         return None
     digest, numbers = entry[:_DIGEST], entry[_DIGEST:]
-    if not numbers or len(numbers) % 24 or hashlib.sha256(numbers).digest() != digest:
-        return None
-    points = np.frombuffer(numbers, dtype="<f8").astype(np.float64).reshape(-1, 3)
-    return points if np.all(np.isfinite(points)) else None
+    whole = numbers and len(numbers) % 24 == 0 and hashlib.sha256(numbers).digest() == digest
+    return np.frombuffer(numbers, dtype="<f8").astype(np.float64).reshape(-1, 3) if whole else None
 
 
 def _write_cache(key: str, points: FloatArray) -> None:
@@ -223,13 +221,18 @@ def _parse(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
         raise MeshFileError("path", detail) from error
 
 
+def _extra(module: str, name: str) -> Any:
+    """Return a module of the extra ``collision``; a `MeshFileError` if it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as cause:
+        message = f"these mesh files need {name}, which is not installed: pip install '.[collision]'"
+        raise MeshFileError("path", message) from cause
+
+
 def _load_trimesh(data: bytes, kind: str) -> Any:
     """Return the mesh in the bytes of a file of this kind, read by trimesh without the files that it names."""
-    try:
-        import trimesh
-    except ImportError as cause:
-        message = "mesh files need trimesh, which is not installed: pip install '.[collision]'"
-        raise MeshFileError("path", message) from cause
+    trimesh = _extra("trimesh", "trimesh")
     # The bytes are passed without a resolver, so materials and textures that the file names are not searched for.
     options = {"skip_materials": True} if kind == "obj" else {}
     return trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **options)
@@ -268,12 +271,8 @@ def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArr
         raise MeshFileError("path", str(error)) from error
     if zipfile.is_zipfile(io.BytesIO(data)):
         raise MeshFileError("path", f"{name} is an archive")
-    try:
-        import collada
-        from collada import common
-    except ImportError as cause:
-        message = "COLLADA files need pycollada, which is not installed: pip install '.[collision]'"
-        raise MeshFileError("path", message) from cause
+    collada = _extra("collada", "pycollada")
+    common = collada.common
     try:
         # Missing materials and images do not matter.
         file = collada.Collada(io.BytesIO(data), ignore=[common.DaeBrokenRefError, common.DaeUnsupportedError])

@@ -20,7 +20,7 @@ from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.spatial.errors import MultibodyError
 
 if TYPE_CHECKING:
-    from contactlab.multibody.model import Model
+    from contactlab.multibody.model import BodySpec, Model
 
 
 _FLOAT64 = np.dtype(np.float64)
@@ -71,12 +71,9 @@ def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
         check_finite("q", q)
     except MultibodyError as error:
         return error
-    owner = next(
-        (b.name for b in model.bodies if b.joint.nq and model.q_slice(b.name).start <= at < model.q_slice(b.name).stop),
-        "?",
-    )
+    name = body_of_entry(model, at, model.q_slice).name
     length = float(np.linalg.norm(q[at : at + 4]))
-    detail = f"entries [{at}:{at + 4}], the quaternion of {owner!r}, have length {length:.9g}, not 1"
+    detail = f"entries [{at}:{at + 4}], the quaternion of {name!r}, have length {length:.9g}, not 1"
     return MultibodyError("q", f"{detail}: w, x, y, z (see normalize)")
 
 
@@ -96,16 +93,16 @@ def failure(model: Model, code: int, q: FloatArray, *others: tuple[str, FloatArr
 
 def singular_joint(model: Model, dof: int) -> MultibodyError:
     """Return the error for a degree of freedom without inertia."""
-    for body in model.bodies:
-        place = model.v_slice(body.name)
-        if place.start <= dof < place.stop:
-            joint = type(body.joint).__name__
-            hint = "; Euler angles at their singularity? Spherical has none" if joint.startswith("Euler") else ""
-            return MultibodyError(
-                "q",
-                f"the mass matrix is singular: v[{dof}], of the {joint} joint of {body.name!r}, moves no mass{hint}",
-            )
-    return MultibodyError("q", f"the mass matrix is singular at v[{dof}]")
+    body = body_of_entry(model, dof, model.v_slice)
+    joint = type(body.joint).__name__
+    hint = "; Euler angles at their singularity? Spherical has none" if joint.startswith("Euler") else ""
+    detail = f"the mass matrix is singular: v[{dof}], of the {joint} joint of {body.name!r}, moves no mass{hint}"
+    return MultibodyError("q", detail)
+
+
+def body_of_entry(model: Model, entry: int, place: Callable[[str], slice]) -> BodySpec:
+    """Return the body whose joint owns an entry of q or v; ``place`` is `Model.q_slice` or `Model.v_slice`."""
+    return next(body for body in model.bodies if place(body.name).start <= entry < place(body.name).stop)
 
 
 # Largest deviation of the length of a quaternion from 1; rounding is below 1e-15 per step.
@@ -118,9 +115,7 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
     Quaternions are left as they are: the kinematics divide their length out, see `normalize`.
     """
     try:
-        array = _finite_vector(
-            q, "q", model.nq, lambda: [(body.name, model.q_slice(body.name)) for body in model.bodies]
-        )
+        array = _finite_vector(model, q, "q", model.nq, model.q_slice)
     except MultibodyError as error:
         floats = any(body.joint.nq == 7 for body in model.bodies)
         if not floats or not error.detail.startswith("must have shape"):
@@ -135,15 +130,15 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
 
 def check_velocity(model: Model, v: ArrayLike, field: str = "v") -> FloatArray:
     """Return a copy of ``v`` (nv,), or of any vector of that length; a `MultibodyError` names a bad entry."""
-    return _finite_vector(v, field, model.nv, lambda: [(body.name, model.v_slice(body.name)) for body in model.bodies])
+    return _finite_vector(model, v, field, model.nv, model.v_slice)
 
 
-def _finite_vector(value: ArrayLike, field: str, n: int, owners: Callable[[], list[tuple[str, slice]]]) -> FloatArray:
+def _finite_vector(model: Model, value: ArrayLike, field: str, n: int, place: Callable[[str], slice]) -> FloatArray:
     """Return a vector as a private array (n,); an entry that is not finite raises, naming the body that owns it."""
     array = np.asarray(value)
     if array.dtype.kind == "f" and array.shape == (n,) and not np.all(np.isfinite(array)):
         entry = int(np.argmin(np.isfinite(array)))
-        name = next(name for name, place in owners() if place.start <= entry < place.stop)
+        name = body_of_entry(model, entry, place).name
         raise MultibodyError(field, f"entry [{entry}] (body {name!r}) is {array[entry]}, not finite")
     return finite_array(value, field, (n,), MultibodyError)
 

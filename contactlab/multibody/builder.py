@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from contactlab.multibody.joints import CustomJoint, Fixed, Joint
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import MultibodyError, close_names
+from contactlab.spatial.errors import MultibodyError, check_type, close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -33,8 +32,7 @@ class ModelBuilder:
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
         self._gravity = finite_array(gravity, "gravity", (3,), MultibodyError)
-        self._bodies: list[BodySpec] = []
-        self._names: set[str] = set()
+        self._bodies: dict[str, BodySpec] = {}
         self._joint_names: set[str] = set()  # names that differ from the name of the body
 
     def add_body(
@@ -79,49 +77,31 @@ class ModelBuilder:
             The name is in use or empty, the parent does not exist (the text suggests close names), or a value is not
             finite or of the wrong type.
         """
-        label: object = name  # callers may ignore the annotation
-        if not isinstance(label, str) or not name:
-            raise MultibodyError("name", f"must be a non-empty string, got {name!r}")
-        if name == WORLD or name in self._names:
+        check_type(name or None, str, "name", MultibodyError, "a non-empty string")
+        if name == WORLD or name in self._bodies:
             raise MultibodyError("name", f"{name!r} is taken")
-        if parent != WORLD and parent not in self._names:
-            close = difflib.get_close_matches(str(parent), [WORLD, *self._names], n=3, cutoff=0.5)
-            hint = f"; close: {', '.join(map(repr, close))}" if close else "; add it first"
-            raise MultibodyError("parent", f"no body is called {parent!r}{hint}")
-        moves: object = joint  # callers may ignore the annotation
-        if isinstance(moves, type) or not isinstance(moves, Joint):
-            raise MultibodyError("joint", f"must be a joint such as Revolute(axis), got {joint!r}")
+        if parent != WORLD and parent not in self._bodies:
+            known = close_names(parent, [WORLD, *self._bodies])
+            raise MultibodyError("parent", f"no body is called {parent!r}{known}; add it first")
+        check_type(joint, Joint, "joint", MultibodyError, "a joint such as Revolute(axis)")
         if isinstance(joint, CustomJoint) and not 1 <= joint.nv <= 6:
             raise MultibodyError("joint", f"a custom joint has 1 to 6 degrees of freedom, {name!r} says {joint.nv}")
-        if placement is not None and not isinstance(placement, Transform):
-            raise MultibodyError("placement", f"must be a Transform, got {placement!r}")
-        if inertia is not None and not isinstance(inertia, RigidInertia):
-            raise MultibodyError("inertia", f"must be a RigidInertia, got {inertia!r}")
-        if limits is not None and not isinstance(limits, JointLimits):
-            raise MultibodyError("limits", f"must be JointLimits, got {limits!r}")
+        place = Transform() if placement is None else placement
+        bounds = JointLimits() if limits is None else limits
+        check_type(place, Transform, "placement", MultibodyError)
+        check_type(inertia, RigidInertia | None, "inertia", MultibodyError, "a RigidInertia")
+        check_type(bounds, JointLimits, "limits", MultibodyError, "JointLimits")
         if joint_name is not None and (not joint_name or joint_name in self._joint_names):
             raise MultibodyError("joint_name", f"{joint_name!r} is taken" if joint_name else "must not be empty")
-        rotors = _armature(armature, joint)
-        own = (JointLimits() if limits is None else limits).of(joint)
-        place = Transform() if placement is None else placement
-        self._bodies.append(BodySpec(name, parent, joint, place, inertia, rotors, joint_name or name, own))
-        self._names.add(name)
+        rotors, own = _armature(armature, joint), bounds.of(joint)
+        self._bodies[name] = BodySpec(name, parent, joint, place, inertia, rotors, joint_name or name, own)
         if joint_name is not None and joint_name != name:
             self._joint_names.add(joint_name)
         return self
 
     def add_spec(self, body: BodySpec) -> ModelBuilder:
         """Add a body of another model and return the builder."""
-        return self.add_body(
-            body.name,
-            parent=body.parent,
-            joint=body.joint,
-            placement=body.placement,
-            inertia=body.inertia,
-            armature=body.armature,
-            joint_name=None if body.joint_name == body.name else body.joint_name,
-            limits=body.limits,
-        )
+        return self.add_body(body.name, **_arguments(body))
 
     def change_body(self, name: str, **changes: Any) -> ModelBuilder:
         """Change a body and return the builder.
@@ -134,48 +114,36 @@ class ModelBuilder:
             Arguments of `add_body`: ``parent``, ``joint``, ``placement``, ``inertia``, ``armature``, ``joint_name``,
             ``limits``. If the joint changes, rotors and limits that are not given are gone.
         """
-        place = self._place(name)
-        unknown = changes.keys() - {"parent", "joint", "placement", "inertia", "armature", "joint_name", "limits"}
+        kept = _arguments(self._body(name))
+        unknown = changes.keys() - kept.keys()
         if unknown:
             raise MultibodyError("changes", f"a body has no {min(unknown)!r}")
-        old = self._bodies[place]
-        kept: dict[str, Any] = {
-            "parent": old.parent,
-            "joint": old.joint,
-            "placement": old.placement,
-            "inertia": old.inertia,
-            "joint_name": None if old.joint_name == old.name else old.joint_name,
-        }
-        if "joint" not in changes:
-            kept |= {"armature": old.armature, "limits": old.limits}
+        if "joint" in changes:
+            del kept["armature"], kept["limits"]
         other = ModelBuilder(self._gravity)
-        for i, body in enumerate(self._bodies):
-            if i == place:
-                other.add_body(name, **{**kept, **changes})
-            else:
-                other.add_spec(body)
+        for body in self._bodies.values():
+            other.add_body(body.name, **({**kept, **changes} if body.name == name else _arguments(body)))
         return self._become(other)
 
     def remove_body(self, name: str) -> ModelBuilder:
         """Remove a body and all its descendants, and return the builder."""
-        gone = {self._bodies[self._place(name)].name}
+        gone = {self._body(name).name}
         other = ModelBuilder(self._gravity)
-        for body in self._bodies:
+        for body in self._bodies.values():
             if body.name in gone or body.parent in gone:
                 gone.add(body.name)
             else:
                 other.add_spec(body)
         return self._become(other)
 
-    def _place(self, name: str) -> int:
-        """Return the index of a body; an unknown name raises an error that lists similar ones."""
-        places = {body.name: i for i, body in enumerate(self._bodies)}
-        if name not in places:
-            raise MultibodyError("body", f"no body is called {name!r}{close_names(name, places)}")
-        return places[name]
+    def _body(self, name: str) -> BodySpec:
+        """Return a body; an unknown name raises an error that lists similar ones."""
+        if name not in self._bodies:
+            raise MultibodyError("body", f"no body is called {name!r}{close_names(name, self._bodies)}")
+        return self._bodies[name]
 
     def _become(self, other: ModelBuilder) -> ModelBuilder:
-        self._bodies, self._names, self._joint_names = other._bodies, other._names, other._joint_names
+        self._bodies, self._joint_names = other._bodies, other._joint_names
         return self
 
     def build(self) -> Model:
@@ -187,7 +155,14 @@ class ModelBuilder:
             A body would move with a negative moment of inertia. A body without inertia is accepted, because constraints
             may make the mass matrix regular; a solve with a singular mass matrix names it.
         """
-        return Model(tuple(self._bodies), self._gravity)
+        return Model(tuple(self._bodies.values()), self._gravity)
+
+
+def _arguments(body: BodySpec) -> dict[str, Any]:
+    """Return the arguments of `ModelBuilder.add_body` for a body, without its name."""
+    names = ("parent", "joint", "placement", "inertia", "armature", "limits")
+    joint_name = None if body.joint_name == body.name else body.joint_name
+    return {name: getattr(body, name) for name in names} | {"joint_name": joint_name}
 
 
 def _armature(armature: ArrayLike, joint: Joint) -> FloatArray:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector, failure, kernels
+from contactlab.multibody.arguments import checked_vector, kernels
 from contactlab.multibody.kernels.codes import (
-    GOOD,
     crba_size,
     rnea_size,
 )
@@ -20,11 +19,12 @@ from contactlab.multibody.kinematics import (
     BatchOperands,
     Instant,
     at_configuration,
-    at_state,
+    at_order,
     batched,
     fill_batch,
     operand,
     optional,
+    run,
     velocity,
 )
 from contactlab.multibody.model import Model
@@ -76,38 +76,29 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
         The model and a configuration (nq,), or a `Kinematics`.
     """
     if batched(q):
-        return centroidal_momentum_matrix_batch(model, q)
-    packed = model.packed
-    nv = model.nv
-    q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
-    A = np.zeros((6, nv))
-    fixed = world_mass(model)
-    code = kernels().centroidal.centroidal_columns(packed.ints, packed.floats, q_, fixed, custom, work, ready, A)
-    if code != GOOD:
-        raise failure(model, code, q_)
+        many, kernel = BatchOperands.of(model, operand("q", q, model.nq)), kernels().entries.centroidal_momentum_matrix
+        return fill_batch(many, kernel, crba_size, None, 6, model.nv, last=(world_mass(model),))
+    A = np.zeros((6, model.nv))
+    state = at_configuration(model, q, crba_size(model.packed.nl, model.nv))
+    run(model, kernels().centroidal.centroidal_columns, state, (("model", world_mass(model)),), A)
     return A
 
 
 def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int) -> FloatArray:
     """Return the sums over the bodies, (17,), from the kernel `body_sums`; entries above ``order`` are not set."""
     if batched(q, v, a):
-        return body_sums_batch(model, q, v, a, order)
-    packed = model.packed
-    size = rnea_size(packed.nl, model.nv)
-    if order == 0:
-        q_, custom, work, ready = at_configuration(model, q, size)
-        v_ = _NONE
-    else:
-        q_, v_, custom, work, ready = at_state(model, q, v, size)
+        nv = model.nv
+        speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
+        rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
+        many, last = BatchOperands.of(model, operand("q", q, model.nq), speed, rates), (world_mass(model), order)
+        return fill_batch(many, kernels().entries.sums_over_bodies, rnea_size, None, 17, last=last)
     if order > 1 and a is None:
         raise MultibodyError("a", "is needed")
-    rates = _NONE if a is None else checked_vector("a", a, model.nv)
+    size = rnea_size(model.packed.nl, model.nv)
+    state = at_order(model, q, v, size, order)
     out = np.empty(17)
-    code = kernels().centroidal.body_sums(
-        packed.ints, packed.floats, q_, v_, rates, world_mass(model), custom, work, ready, order, out
-    )
-    if code != GOOD:
-        raise failure(model, code, q_, ("v", v_), ("a", rates))
+    given = ("a", _NONE if a is None else checked_vector("a", a, model.nv)), ("model", world_mass(model))
+    run(model, kernels().centroidal.body_sums, state, given, order, out)
     return out
 
 
@@ -245,21 +236,3 @@ def potential_energy(model: Model, q: Instant) -> Any:
 def _number(energy: FloatArray) -> Any:
     """Return a float if there are no leading axes."""
     return float(energy) if energy.ndim == 0 else energy
-
-
-def body_sums_batch(
-    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int, *, threads: int | None = None
-) -> FloatArray:
-    """Return the sums over the bodies, (..., 17), of the kernel `body_sums` for many instants."""
-    nv = model.nv
-    speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
-    rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
-    many = BatchOperands.of(model, operand("q", q, model.nq), speed, rates)
-    return fill_batch(many, kernels().entries.sums_over_bodies, rnea_size, threads, 17, last=(world_mass(model), order))
-
-
-def centroidal_momentum_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
-    """Return `centroidal_momentum_matrix` (..., 6, nv) of configurations q (..., nq)."""
-    many = BatchOperands.of(model, operand("q", q, model.nq))
-    kernel = kernels().entries.centroidal_momentum_matrix
-    return fill_batch(many, kernel, crba_size, threads, 6, model.nv, last=(world_mass(model),))

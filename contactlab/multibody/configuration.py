@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import bad_configuration, check_finite, checked, kernels
-from contactlab.multibody.joints import CustomJoint
+from contactlab.multibody.joints import CustomJoint, evaluated
 from contactlab.multibody.kinematics import BatchOperands, batched, check_batch, operand
 from contactlab.multibody.model import Model
 from contactlab.spatial import quaternion
@@ -115,12 +115,10 @@ def difference_batch(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int
 def custom_step(model: Model, q: FloatArray, v: FloatArray, dt: float, out: FloatArray) -> None:
     """Fill out (nq,) with the configuration of custom joints after dt."""
     for joint, iq, iv in model.packed.custom:
-        name = f"{type(joint).__name__}.integrate"
-        out[iq] = finite_array(joint.integrate(q[iq], v[iv], dt), name, (joint.nq,), MultibodyError)
+        out[iq] = evaluated(joint, "integrate", (joint.nq,), q[iq], v[iv], dt)
 
 
 def custom_difference(model: Model, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
     """Fill out (nv,) with the velocities that move custom joints from q0 to q1 in unit time."""
     for joint, iq, iv in model.packed.custom:
-        name = f"{type(joint).__name__}.difference"
-        out[iv] = finite_array(joint.difference(q0[iq], q1[iq]), name, (joint.nv,), MultibodyError)
+        out[iv] = evaluated(joint, "difference", (joint.nv,), q0[iq], q1[iq])

@@ -13,32 +13,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, Entry, checked, checked_vector, failure, kernels, single_signature
-from contactlab.multibody.joints import CustomJoint
+from contactlab.multibody.arguments import ON_STACK, Entry, kernels, single_signature
+from contactlab.multibody.joints import evaluated
 from contactlab.multibody.kernels.codes import (
     CUSTOM_RATES,
-    CUSTOM_ROW,
     GOOD,
-    NOTHING,
     STACK,
     derivatives_size,
     head_size,
     point_rates_size,
 )
-from contactlab.multibody.kinematics import BatchOperands, Instant, Kinematics, at_state, batched, operand, velocity
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    Kinematics,
+    at_state,
+    operand,
+    velocity,
+)
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import world_mass
-from contactlab.spatial.arrays import FloatArray, finite_array
-from contactlab.spatial.errors import MultibodyError
-
-_NO_FORCES = np.zeros((0, 6))
-_NO_ROWS = np.zeros((0, CUSTOM_ROW))
-_NO_RATES = np.zeros((0, CUSTOM_RATES))
+from contactlab.spatial.arrays import FloatArray
 
 # one look-up less in a very short call
 _empty = np.empty
 
-_quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
+_quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 1, 3), 0))
 
 #: Fourth-order differences of users' methods: step, points and weights. Truncation and rounding error are about 1e-13.
 STEP = 1e-3
@@ -140,42 +140,21 @@ def _derivatives(
     They are derivatives of tau at x = a, or of a at x = tau if ``forward`` is 1. ``name`` is the name of x in errors.
     """
     packed, nv = model.packed, model.nv
+    size = derivatives_size(packed.nl, nv)
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
         try:
-            size = derivatives_size(packed.nl, nv)
             work = ON_STACK if size <= STACK else np.empty(size)
-            done = _quick.call(
-                packed.ints, packed.floats, q, v, x, _NO_FORCES, _NO_ROWS, _NO_RATES, work, out, NOTHING, forward
-            )
-            if done == GOOD:
+            if _quick.call(packed.ints, packed.floats, q, v, x, work, out, forward) == GOOD:
                 return out[0], out[1], out[2]
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
-    if batched(q, v, x, rows=f_ext):
-        return _batch_derivatives(model, q, v, name, x, f_ext, forward)
-    given = checked_vector(name, x, nv)
-    q_, v_, custom, work, ready = at_state(model, q, v, derivatives_size(packed.nl, nv))
-    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    rates = joint_rates(model, q_, v_) if packed.custom else _NO_RATES
-    out = np.empty((3 + forward, nv, nv))
-    code = kernels().entries.fast_derivatives(
-        packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
-    )
-    if code != GOOD:
-        raise failure(model, code, q_, ("v", v_), (name, given), ("f_ext", forces))
-    return out[0], out[1], out[2]
-
-
-def _batch_derivatives(
-    model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return all three derivatives (..., nv, nv) for every instant of a batch, as `_derivatives`."""
-    nv = model.nv
+    if isinstance(q, Kinematics):
+        q, v = at_state(model, q, v, head_size(packed.nl, nv))[:2]
     many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), rates_of(many), forward)
-    many.fill(kernels().entries.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
+    many.fill(kernels().entries.derivatives, size, None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
 
 
@@ -193,22 +172,14 @@ def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
         for k in range(joint.nv):
             for place, weight in STENCIL:
-                S, c = _custom_joint_at(joint, q[iq], v[iv], k, place * STEP)
+                # the joint moved along its degree of freedom k
+                way = place * STEP * np.eye(joint.nv)[k]
+                there = evaluated(joint, "integrate", (joint.nq,), q[iq], way, 1.0)
+                S = evaluated(joint, "motion_subspace", (6, joint.nv), there)
+                c = evaluated(joint, "velocity_product", (6,), there, v[iv])
                 row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * STEP) * S.T.ravel()
                 row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * STEP) * c
     return rows
-
-
-def _custom_joint_at(
-    joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
-    name = type(joint).__name__
-    way = np.zeros(joint.nv)
-    way[k] = by
-    there = finite_array(joint.integrate(q, way, 1.0), f"{name}.integrate", (joint.nq,), MultibodyError)
-    S = finite_array(joint.motion_subspace(there), f"{name}.motion_subspace", (6, joint.nv), MultibodyError)
-    return S, finite_array(joint.velocity_product(there, v), f"{name}.velocity_product", (6,), MultibodyError)
 
 
 class PointVelocityDerivatives(NamedTuple):

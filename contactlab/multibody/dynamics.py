@@ -13,10 +13,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, check_finite, checked, checked_vector, failure, fast_entry, kernels
+from contactlab.multibody.arguments import ON_STACK, checked_vector, fast_entry, kernels
 from contactlab.multibody.kernels.codes import (
     GOOD,
     aba_size,
+    head_size,
     rnea_size,
 )
 from contactlab.multibody.kinematics import (
@@ -25,21 +26,20 @@ from contactlab.multibody.kinematics import (
     Kinematics,
     at_state,
     batched,
+    external,
     fill_batch,
     kinematics,
     operand,
     optional,
-    velocity,
+    run,
 )
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
 from contactlab.spatial.errors import MultibodyError
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
-
-_NO_FORCES = np.zeros((0, 6))
 
 _NO_ACCELERATION = np.zeros(0)
 
@@ -105,14 +105,9 @@ def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: Arra
 
 def _joint_forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext: ArrayLike | None) -> FloatArray:
     """Return tau = M a + h - J^T f_ext (nv,); an ``a`` of length 0 stands for zero."""
-    packed = model.packed
-    nv = model.nv
-    q_, v_, custom, work, ready = at_state(model, q, v, rnea_size(packed.nl, nv))
-    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    tau = np.empty(nv)
-    code = kernels().newton_euler.rnea(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)
-    if code != GOOD:
-        raise failure(model, code, q_, ("v", v_), ("a", a), ("f_ext", forces))
+    tau = np.empty(model.nv)
+    state = at_state(model, q, v, rnea_size(model.packed.nl, model.nv))
+    run(model, kernels().newton_euler.rnea, state, (("a", a), external(model, f_ext)), tau)
     return tau
 
 
@@ -149,12 +144,8 @@ def forward_dynamics(
             pass  # not plain arrays; of an empty list, even its type is unknown
     if batched(q, v, tau, rows=f_ext):
         return forward_dynamics_batch(model, q, v, tau, f_ext)
-    force = checked_vector("tau", tau, nv)
-    q_, v_, custom, work, ready = at_state(model, q, v, aba_size(packed.nl, nv))
-    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    code = kernels().articulated.aba(packed.ints, packed.floats, q_, v_, force, forces, custom, work, ready, a)
-    if code != GOOD:
-        raise failure(model, code, q_, ("v", v_), ("tau", force), ("f_ext", forces))
+    given = ("tau", checked_vector("tau", tau, nv)), external(model, f_ext)
+    run(model, kernels().articulated.aba, at_state(model, q, v, aba_size(packed.nl, nv)), given, a)
     return a
 
 
@@ -179,43 +170,20 @@ def forward_dynamics_lagrangian(
     """
     if linear_solver not in get_args(LinearSolver):
         raise MultibodyError("linear_solver", f"must be one of {get_args(LinearSolver)}, got {linear_solver!r}")
-    if batched(q, v, tau, rows=f_ext):
-        return _lagrangian_batch(model, q, v, tau, f_ext, linear_solver)
-    force = checked_vector("tau", tau, model.nv)
-    check_finite("tau", force)
     if isinstance(q, Kinematics):
-        at: Kinematics = q
-    elif v is None:
-        raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")
-    else:
-        at = kinematics(model, q, v)
-        v = at.v
-    M = mass_matrix(model, at)
-    rest = force - nonlinear_effects(model, at, v, f_ext)
-    if linear_solver == "ltl":
-        return factorize_ltl(model, M).solve(rest)
-    return _dense_solve(M, rest, linear_solver)
-
-
-def _lagrangian_batch(
-    model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
-) -> FloatArray:
-    """Return `forward_dynamics_lagrangian` (..., nv) of many instants, computed one by one.
-
-    The dense solves, not the calls, take the time.
-    """
-    many = BatchOperands.of(
-        model,
-        operand("q", q, model.nq),
-        velocity(q, v, model.nv),
-        operand("tau", tau, model.nv),
-        *(() if f_ext is None else (operand("f_ext", f_ext, model.nb, 6),)),
-    )
+        q, v = at_state(model, q, v, head_size(model.packed.nl, model.nv))[:2]
+    outside = () if f_ext is None else (operand("f_ext", f_ext, model.nb, 6),)
+    given = operand("q", q, model.nq), operand("v", v, model.nv), operand("tau", tau, model.nv)
+    many = BatchOperands.of(model, *given, *outside)
     out = np.empty((many.count, model.nv))
+    # one instant after the other: the dense solves, not the calls, take the time
     for b in range(many.count):
-        given = [many.row(number, b) for number in range(len(many.rows))]
+        configuration, speed, force, *applied = (many.row(number, b) for number in range(len(many.rows)))
         try:
-            out[b] = forward_dynamics_lagrangian(model, *given, linear_solver=linear_solver)
+            at = kinematics(model, configuration, speed)
+            M, rest = mass_matrix(model, at), force - nonlinear_effects(model, at, at.v, *applied)
+            ltl = linear_solver == "ltl"
+            out[b] = factorize_ltl(model, M).solve(rest) if ltl else _dense_solve(M, rest, linear_solver)
         except MultibodyError as error:
             raise MultibodyError(error.field, many.place(b) + error.detail) from None
     return many.shaped(out)
@@ -241,15 +209,11 @@ def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
         lu, pivots = linalg.lu_factor(scaled, check_finite=False)
         diagonal = np.abs(np.diag(lu))
         x = linalg.lu_solve((lu, pivots), b * scale) if diagonal.min() > 0.0 else b
-    elif method == "colpiv_qr":
-        Q, R, order = linalg.qr(scaled, pivoting=True)
+    else:
+        Q, R, *pivots = linalg.qr(scaled, pivoting=method == "colpiv_qr")  # type: ignore[call-overload]
         diagonal = np.abs(np.diag(R))
         x = np.empty_like(b)
-        x[order] = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b
-    else:
-        Q, R = linalg.qr(scaled)
-        diagonal = np.abs(np.diag(R))
-        x = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b
+        x[pivots or slice(None)] = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b
     if not diagonal.min() > _SINGULAR * diagonal.max():
         raise MultibodyError("q", "the mass matrix is singular")
     return np.asarray(scale * x)
@@ -281,10 +245,13 @@ class PointForce:
     ) -> None:
         if frame not in ("world", "body"):
             raise MultibodyError("PointForce.frame", f"must be 'world' or 'body', got {frame!r}")
-        object.__setattr__(self, "body", body)
-        object.__setattr__(self, "point", read_only(finite_array(point, "PointForce.point", (3,), MultibodyError)))
-        object.__setattr__(self, "force", read_only(finite_array(force, "PointForce.force", (3,), MultibodyError)))
-        object.__setattr__(self, "frame", frame)
+        set_fields(
+            self,
+            body=body,
+            point=finite_array(point, "PointForce.point", (3,), MultibodyError),
+            force=finite_array(force, "PointForce.force", (3,), MultibodyError),
+            frame=frame,
+        )
 
 
 def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> FloatArray:

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.multibody.arguments import checked
 from contactlab.multibody.centroidal import center_of_mass, center_of_mass_jacobian
 from contactlab.multibody.configuration import integrate
-from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits
-from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
+from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits, positions
+from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
+from contactlab.spatial.errors import MultibodyError, check_type
 from contactlab.spatial.transform import Transform
 
 _ORIGIN = np.zeros(3)
@@ -44,9 +44,12 @@ class PointTarget:
     position: FloatArray
 
     def __init__(self, body: str, point: ArrayLike, position: ArrayLike) -> None:
-        object.__setattr__(self, "body", body)
-        object.__setattr__(self, "point", _triple("PointTarget.point", point))
-        object.__setattr__(self, "position", _triple("PointTarget.position", position))
+        set_fields(
+            self,
+            body=body,
+            point=_triple("PointTarget.point", point),
+            position=_triple("PointTarget.position", position),
+        )
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
         """Return the vector from the point to its target, (3,) [m]."""
@@ -74,8 +77,7 @@ class OrientationTarget:
     R: FloatArray
 
     def __init__(self, body: str, R: ArrayLike) -> None:
-        object.__setattr__(self, "body", body)
-        object.__setattr__(self, "R", Transform(R).R)
+        set_fields(self, body=body, R=Transform(R).R)
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
         """Return the rotation vector (3,) [rad], world axes, of the shorter turn to the target."""
@@ -103,9 +105,7 @@ class PoseTarget:
     pose: Transform
 
     def __post_init__(self) -> None:
-        pose: object = self.pose  # callers may ignore the annotation
-        if not isinstance(pose, Transform):
-            raise MultibodyError("PoseTarget.pose", f"must be a Transform, got {pose!r}")
+        check_type(self.pose, Transform, "PoseTarget.pose", MultibodyError)
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
         """Return the rotation vector [rad] and shift [m] to the target, (6,)."""
@@ -131,7 +131,7 @@ class CenterOfMassTarget:
     position: FloatArray
 
     def __init__(self, position: ArrayLike) -> None:
-        object.__setattr__(self, "position", _triple("CenterOfMassTarget.position", position))
+        set_fields(self, position=_triple("CenterOfMassTarget.position", position))
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
         """Return the vector from the centre of mass to its target, (3,) [m]."""
@@ -147,7 +147,7 @@ Target: TypeAlias = PointTarget | OrientationTarget | PoseTarget | CenterOfMassT
 
 
 def _triple(name: str, value: ArrayLike) -> FloatArray:
-    return read_only(finite_array(value, name, (3,), MultibodyError))
+    return finite_array(value, name, (3,), MultibodyError)
 
 
 def _turn(wanted: FloatArray, R: FloatArray) -> FloatArray:
@@ -171,10 +171,9 @@ class ConfigurationSpace:
 
         If a follower exceeds its limits, the joint that it follows is moved.
         """
-        out = np.clip(q, self.lower, self.upper)
+        out = self._enforce_limits(q)
         if self.basis is None:
             return out
-        out = apply_mimic(self.model, out)
         # A follower may now exceed its own limits; then the joint that it follows is moved.
         low, high = self.bounds(out)
         least = np.clip(0.0, low, np.maximum(low, high))
@@ -262,11 +261,10 @@ def _coordinates(model: Model) -> NDArray[np.intp]:
     """Return the entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
     out = np.full(model.nv, -1, dtype=np.intp)
     for body in model.bodies:
-        if isinstance(body.joint, CustomJoint | Spherical):
-            continue
         q, v = model.q_slice(body.name).start, model.v_slice(body.name).start
-        plain = 3 if isinstance(body.joint, FloatingBase) else body.joint.nv
-        out[v : v + plain] = np.arange(q, q + plain)
+        for k, at in enumerate(positions(body.joint)):
+            if at is not None and not isinstance(body.joint, CustomJoint):
+                out[v + k] = q + at
     return out
 
 

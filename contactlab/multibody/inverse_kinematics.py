@@ -22,7 +22,7 @@ from contactlab.multibody.ik_targets import (
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.errors import MultibodyError, check_type, check_whole
 
 __all__ = [
     "CenterOfMassTarget",
@@ -127,15 +127,14 @@ def inverse_kinematics(
     goals = _checked_targets(model, targets)
     weight = _row_weights(goals, weights)
     tolerance = finite_number(tolerance, "tolerance", MultibodyError, least=0.0)
-    steps: object = max_iterations  # callers may ignore the annotation
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
-        raise MultibodyError("max_iterations", f"must be a whole number >= 0, got {max_iterations!r}")
+    check_whole(max_iterations, "max_iterations", MultibodyError, 0)
+    steps = int(max_iterations)
     freedom = freedom_of(model, limits)
     first = kinematics(model, checked("q0", q0, model.nq))  # q0 as given is checked here
     problem = _Problem(model, goals, weight, freedom, tolerance)
 
     # If no start converges, the remaining iterations improve the best one to the last digit.
-    exploring = int(steps) - int(steps) // 5
+    exploring = steps - steps // 5
     best = problem.descend(freedom.clip_to_limits(first.q), exploring, _PATIENCE)
     used, agreeing, attempt = best.iterations, 1, 0
     rng = np.random.default_rng(0)
@@ -151,7 +150,7 @@ def inverse_kinematics(
         elif other.objective < best.objective:
             best, agreeing = other, 1
     if not best.error <= tolerance:
-        best = problem.descend(best.q, int(steps) - used, int(steps))
+        best = problem.descend(best.q, steps - used, steps)
         used += best.iterations
     at = kinematics(model, best.q)
     errors = []
@@ -241,12 +240,9 @@ def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, .
     goals = tuple(targets)
     if not goals:
         raise MultibodyError("targets", "there are none")
-    candidates: tuple[object, ...] = goals  # callers may ignore the annotation
-    for i, goal in enumerate(candidates):
-        if not isinstance(goal, Target):
-            raise MultibodyError(
-                f"targets[{i}]", f"must be a target such as PointTarget(body, point, position), got {goal!r}"
-            )
+    for i, goal in enumerate(goals):
+        wanted = "a target such as PointTarget(body, point, position)"
+        check_type(goal, Target, f"targets[{i}]", MultibodyError, wanted)
         if not isinstance(goal, CenterOfMassTarget):
             model.index_or_world(goal.body)
     return goals

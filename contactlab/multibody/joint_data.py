@@ -17,7 +17,7 @@ from contactlab.multibody.arguments import check_finite, checked
 from contactlab.multibody.joints import Joint
 from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray, read_only
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.errors import MultibodyError, close_names
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
@@ -239,23 +239,31 @@ def joint_friction(model: Model) -> FloatArray:
     return _per_velocity(model, "friction", 0.0)
 
 
-def _in_order(data: Mapping[str, JointData]) -> list[tuple[JointData, JointData, Mimic]]:
-    """Return followers with the joints that they follow; joints that are followed themselves come first."""
+#: Kinds of joints with one coordinate.
+ONE_AXIS = ("revolute", "continuous", "prismatic")
+
+
+def followers(data: Mapping[str, JointData]) -> list[tuple[JointData, JointData, Mimic]]:
+    """Return followers with the joints that they follow; joints that are followed themselves come first.
+
+    The field of an error is the name of a joint.
+    """
     done: dict[str, tuple[JointData, JointData, Mimic]] = {}
-    for start in data.values():
-        waiting: dict[str, None] = {}
-        joint = start
-        while joint.mimic is not None and joint.name not in done and joint.name not in waiting:
-            waiting[joint.name] = None
-            if joint.mimic.joint not in data:
-                raise MultibodyError("mimic", f"joint {joint.name!r} follows {joint.mimic.joint!r}, which is not there")
-            joint = data[joint.mimic.joint]
-        if joint.name in waiting:
-            raise MultibodyError("mimic", f"joint {joint.name!r} follows itself")
-        for name in reversed(waiting):
-            relation = data[name].mimic
-            if relation is not None:
-                done[name] = (data[name], data[relation.joint], relation)
+    for joint in data.values():
+        waiting: dict[str, tuple[JointData, JointData, Mimic]] = {}
+        while joint.mimic is not None and joint.name not in done:
+            if joint.name in waiting:
+                path = " -> ".join(repr(name[:60]) for name in [*list(waiting)[:8], joint.name])
+                raise MultibodyError(joint.name, f"mimics itself: {path}")
+            name = joint.mimic.joint
+            if name not in data:
+                detail = f"mimics joint {name[:60]!r}, which is not there{close_names(name, data)}"
+                raise MultibodyError(joint.name, detail)
+            if data[name].kind not in ONE_AXIS:
+                raise MultibodyError(joint.name, f"mimics joint {name[:60]!r}, which is {data[name].kind}")
+            waiting[joint.name] = (joint, data[name], joint.mimic)
+            joint = data[name]
+        done |= reversed(waiting.items())
     return list(done.values())
 
 
@@ -267,7 +275,7 @@ def apply_mimic(model: Model, q: ArrayLike) -> FloatArray:
     """
     out = np.array(checked("q", q, model.nq))
     check_finite("q", out)
-    for joint, followed, relation in _in_order(_data(model)):
+    for joint, followed, relation in followers(_data(model)):
         out[joint.q] = relation.multiplier * out[followed.q] + relation.offset
     return out
 
@@ -276,15 +284,9 @@ def mimic_coupling(model: Model, q: ArrayLike) -> MimicCoupling:
     """Return the mimic relations as rows G v = 0 with their position errors at q (nq,), for a constraint solver."""
     at = checked("q", q, model.nq)
     check_finite("q", at)
-    relations = [joint for joint in _data(model).values() if joint.mimic is not None]
-    data = _data(model)
-    G = np.zeros((len(relations), model.nv))
-    error = np.zeros(len(relations))
-    for row, joint in enumerate(relations):
-        relation = joint.mimic
-        if relation is not None:
-            followed = data[relation.joint]
-            G[row, joint.v] = 1.0
-            G[row, followed.v] = -relation.multiplier
-            error[row] = at[joint.q][0] - (relation.multiplier * at[followed.q][0] + relation.offset)
-    return MimicCoupling(tuple(joint.name for joint in relations), G, error)
+    relations = sorted(followers(_data(model)), key=lambda one: list(_data(model)).index(one[0].name))
+    G, error = np.zeros((len(relations), model.nv)), np.zeros(len(relations))
+    for row, (joint, followed, relation) in enumerate(relations):
+        G[row, joint.v], G[row, followed.v] = 1.0, -relation.multiplier
+        error[row] = at[joint.q][0] - (relation.multiplier * at[followed.q][0] + relation.offset)
+    return MimicCoupling(tuple(joint.name for joint, _, _ in relations), G, error)

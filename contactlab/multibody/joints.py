@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.kernels import codes
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, set_fields
+from contactlab.spatial.errors import MultibodyError, check_type
 from contactlab.spatial.transform import Transform
 
 __all__ = [
@@ -57,11 +57,6 @@ class Elementary:
                 return cls(kind, axis, _NONE)
         return cls(codes.REVOLUTE, axis, _NONE)
 
-    @classmethod
-    def prismatic(cls, axis: FloatArray) -> Elementary:
-        """Return the shift along a unit axis."""
-        return cls(codes.PRISMATIC, _NONE, axis)
-
     @property
     def nq(self) -> int:
         """Length of its slice of q."""
@@ -103,7 +98,18 @@ def unit_axis(owner: object, value: ArrayLike) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Revolute:
+class _OneAxis:
+    """Common part of joints that move by one coordinate along or about an axis."""
+
+    axis: FloatArray
+    nq = 1
+    nv = 1
+
+    def __init__(self, axis: ArrayLike) -> None:
+        set_fields(self, axis=unit_axis(self, axis))
+
+
+class Revolute(_OneAxis):
     """Rotation by q [rad] about an axis through the joint's origin.
 
     Parameters
@@ -112,20 +118,15 @@ class Revolute:
         Direction (3,) in joint axes, normalised here; z by default.
     """
 
-    axis: FloatArray
-    nq = 1
-    nv = 1
-
     def __init__(self, axis: ArrayLike = (0.0, 0.0, 1.0)) -> None:
-        object.__setattr__(self, "axis", unit_axis(self, axis))
+        super().__init__(axis)
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one rotation."""
         return (Elementary.revolute(self.axis),)
 
 
-@dataclass(frozen=True, eq=False, init=False)
-class Prismatic:
+class Prismatic(_OneAxis):
     """Shift by q [m] along an axis.
 
     Parameters
@@ -134,20 +135,16 @@ class Prismatic:
         Direction (3,) in joint axes, normalised here; x by default.
     """
 
-    axis: FloatArray
-    nq = 1
-    nv = 1
-
     def __init__(self, axis: ArrayLike = (1.0, 0.0, 0.0)) -> None:
-        object.__setattr__(self, "axis", unit_axis(self, axis))
+        super().__init__(axis)
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one shift."""
-        return (Elementary.prismatic(self.axis),)
+        return (Elementary(codes.PRISMATIC, _NONE, self.axis),)
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Helical:
+class Helical(_OneAxis):
     """Rotation by q [rad] about an axis with a shift of pitch q along the same axis; see `Screw` for the general form.
 
     Parameters
@@ -158,14 +155,11 @@ class Helical:
         Shift per angle [m/rad].
     """
 
-    axis: FloatArray
     pitch: float
-    nq = 1
-    nv = 1
 
     def __init__(self, axis: ArrayLike, pitch: float) -> None:
-        object.__setattr__(self, "axis", unit_axis(self, axis))
-        object.__setattr__(self, "pitch", finite_number(pitch, "Helical.pitch", MultibodyError))
+        super().__init__(axis)
+        set_fields(self, pitch=finite_number(pitch, "Helical.pitch", MultibodyError))
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one screw motion."""
@@ -190,8 +184,7 @@ class Screw:
     nv = 1
 
     def __init__(self, w: ArrayLike, t: ArrayLike) -> None:
-        object.__setattr__(self, "w", unit_axis(self, w))
-        object.__setattr__(self, "t", read_only(finite_array(t, "Screw.t", (3,), MultibodyError)))
+        set_fields(self, w=unit_axis(self, w), t=finite_array(t, "Screw.t", (3,), MultibodyError))
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one screw motion."""
@@ -199,15 +192,46 @@ class Screw:
 
 
 @dataclass(frozen=True)
-class Spherical:
-    """Any rotation: q is a unit quaternion (w, x, y, z), v the angular velocity in body axes [rad/s]."""
+class _Single:
+    """Common part of joints of one elementary motion without parameters."""
 
-    nq = 4
-    nv = 3
+    kind: ClassVar[int]
+
+    @property
+    def nq(self) -> int:
+        """Length of the joint's slice of q."""
+        return codes.NQ[self.kind]
+
+    @property
+    def nv(self) -> int:
+        """Length of the joint's slice of v."""
+        return codes.NV[self.kind]
 
     def chain(self) -> tuple[Elementary, ...]:
-        """Return one rotation."""
-        return (Elementary(codes.SPHERICAL, np.zeros(3), np.zeros(3)),)
+        """Return one motion."""
+        return (Elementary(self.kind, _NONE, _NONE),)
+
+
+class Spherical(_Single):
+    """Any rotation: q is a unit quaternion (w, x, y, z), v the angular velocity in body axes [rad/s]."""
+
+    kind = codes.SPHERICAL
+
+
+class TranslationXYZ(_Single):
+    """Shift by q = (x, y, z) [m] in joint axes."""
+
+    kind = codes.TRANSLATION
+
+
+class FloatingBase(_Single):
+    """Six degrees of freedom.
+
+    q = (x, y, z, qw, qx, qy, qz): origin [m] in joint axes and unit quaternion; v = (velocity of the body's origin in
+    joint axes [m/s], angular velocity in body axes [rad/s]).
+    """
+
+    kind = codes.FLOATING
 
 
 @dataclass(frozen=True)
@@ -251,34 +275,6 @@ class EulerZXY(_Euler):
 
 
 @dataclass(frozen=True)
-class TranslationXYZ:
-    """Shift by q = (x, y, z) [m] in joint axes."""
-
-    nq = 3
-    nv = 3
-
-    def chain(self) -> tuple[Elementary, ...]:
-        """Return one shift."""
-        return (Elementary(codes.TRANSLATION, np.zeros(3), np.zeros(3)),)
-
-
-@dataclass(frozen=True)
-class FloatingBase:
-    """Six degrees of freedom.
-
-    q = (x, y, z, qw, qx, qy, qz): origin [m] in joint axes and unit quaternion; v = (velocity of the body's origin in
-    joint axes [m/s], angular velocity in body axes [rad/s]).
-    """
-
-    nq = 7
-    nv = 6
-
-    def chain(self) -> tuple[Elementary, ...]:
-        """Return one free motion."""
-        return (Elementary(codes.FLOATING, np.zeros(3), np.zeros(3)),)
-
-
-@dataclass(frozen=True)
 class Fixed:
     """A rigid connection: the child's mass joins its parent's, its frame stays addressable by name."""
 
@@ -306,21 +302,18 @@ class Composite:
         given = tuple(joints)
         if not 1 <= len(given) <= 6:
             raise MultibodyError("Composite.joints", f"must be 1 to 6 joints, got {len(given)}")
-        candidates: tuple[object, ...] = given  # callers may ignore the annotation
-        for i, joint in enumerate(candidates):
-            if not isinstance(joint, Joint) or len(joint.chain()) != 1 or joint.nv != 1 or joint.nq != 1:
+        for i, joint in enumerate(given):
+            check_type(joint, Joint, f"Composite.joints[{i}]", MultibodyError, "a joint of one axis")
+            if len(joint.chain()) != 1 or joint.nv != 1 or joint.nq != 1:
                 raise MultibodyError(f"Composite.joints[{i}]", f"must have one axis, got {joint!r}")
-        object.__setattr__(self, "joints", given)
+        set_fields(self, joints=given)
 
     @property
     def nq(self) -> int:
-        """One coordinate per axis."""
+        """One coordinate and one velocity per axis."""
         return len(self.joints)
 
-    @property
-    def nv(self) -> int:
-        """One velocity per axis."""
-        return len(self.joints)
+    nv = nq
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return the motions of its joints."""
@@ -362,7 +355,13 @@ class CustomJoint(ABC):
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one motion whose numbers are evaluated in Python."""
-        return (Elementary(codes.CUSTOM, np.zeros(3), np.zeros(3)),)
+        return (Elementary(codes.CUSTOM, _NONE, _NONE),)
+
+
+def evaluated(joint: CustomJoint, method: str, shape: tuple[int, ...], *arguments: object) -> FloatArray:
+    """Return the result of a method of a user's joint, a finite array of this shape; otherwise raise its name."""
+    name = f"{type(joint).__name__}.{method}"
+    return finite_array(getattr(joint, method)(*arguments), name, shape, MultibodyError)
 
 
 #: Every joint of the package; tests and documentation are derived from this tuple.

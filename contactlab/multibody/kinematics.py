@@ -15,11 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked_vector, failure, kernels
+from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure, kernels
+from contactlab.multibody.joints import evaluated
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import MultibodyError
+from contactlab.spatial.errors import MultibodyError, check_type, check_whole
 from contactlab.spatial.transform import Transform
 from lcp.interruptible import map_threads
 
@@ -30,10 +31,10 @@ _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 class Kinematics:
     """Poses of all bodies at one q, and velocities at one v; made by `kinematics`.
 
-    Every function of this package with an argument ``q`` accepts a `Kinematics` in its place and does not compute the
-    poses again. If it also has ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are
-    computed from that v. A `Kinematics` is never out of date, because q and v are read-only copies and its arrays are
-    not updated.
+    Every function of this package with an argument ``q`` accepts a `Kinematics` in its place and, except for
+    derivatives, does not compute the poses again. If it also has ``v``, pass ``kin.v`` (or None) to use the velocities
+    too; for any other v they are computed from that v. A `Kinematics` is never out of date, because q and v are
+    read-only copies and its arrays are not updated.
 
     Attributes
     ----------
@@ -105,27 +106,52 @@ def at_state(
     The workspace has the length ``size``. The level is `NOTHING`, `POSES` or `VELOCITIES`: the part of its head that is
     already filled, from a `Kinematics`. ``v`` can be None only for a `Kinematics` with velocities; otherwise it raises.
     """
-    if type(q) is Kinematics:
-        return _at_kinematics(model, q, v, size)
-    if v is None:
-        raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")
-    configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]
-    speed = checked_vector("v", v, model.nv)
+    if v is None and (type(q) is not Kinematics or q.v is None):
+        without = "these kinematics were computed without velocities"
+        why = without if type(q) is Kinematics else "only kinematics with velocities stand for both q and v"
+        raise MultibodyError("v", f"is needed: {why}")
+    if type(q) is Kinematics and (v is None or v is q.v):
+        return q._q, q._v, q._custom, _copy_head(model, q, size), VELOCITIES
+    configuration = q._q if type(q) is Kinematics else checked_vector("q", q, model.nq)  # type: ignore[arg-type]
+    speed = checked_vector("v", v, model.nv)  # type: ignore[arg-type]  # not None any more
     custom = custom_rows(model, configuration, speed) if model.packed.custom else _NO_ROWS
+    if type(q) is Kinematics:
+        return configuration, speed, custom, _copy_head(model, q, size), POSES
     return configuration, speed, custom, np.empty(size), NOTHING
 
 
-def _at_kinematics(
-    model: Model, kin: Kinematics, v: ArrayLike | None, size: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """Return the values of `at_state` from computed kinematics; another v than theirs reuses only the poses."""
-    if v is None and kin.v is None:
-        raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
-    if v is None or v is kin.v:
-        return kin._q, kin._v, kin._custom, _copy_head(model, kin, size), VELOCITIES
-    speed = checked_vector("v", v, model.nv)
-    custom = custom_rows(model, kin._q, speed) if model.packed.custom else _NO_ROWS
-    return kin._q, speed, custom, _copy_head(model, kin, size), POSES
+_NO_VELOCITY = np.zeros(0)
+
+
+def at_order(model: Model, q: Instant, v: ArrayLike | None, size: int, order: int) -> tuple[Any, ...]:
+    """Return `at_state`, without velocities for order 0."""
+    if order > 0:
+        return at_state(model, q, v, size)
+    configuration, *rest = at_configuration(model, q, size)
+    return configuration, _NO_VELOCITY, *rest
+
+
+def run(
+    model: Model, kernel: Any, state: tuple[Any, ...], given: tuple[tuple[str, FloatArray], ...], *last: object
+) -> None:
+    """Run a kernel of one instant; raise the error for its code.
+
+    ``state`` is from `at_state` or `at_configuration`, ``given`` are the next arguments with their names, and ``last``
+    the ones after the level of the workspace.
+    """
+    *motion, custom, work, ready = state
+    arrays = (array for _, array in given)
+    code = kernel(model.packed.ints, model.packed.floats, *motion, *arrays, custom, work, ready, *last)
+    if code != GOOD:
+        raise failure(model, code, motion[0], *(("v", v) for v in motion[1:]), *given)
+
+
+_NO_FORCES = np.zeros((0, 6))
+
+
+def external(model: Model, f_ext: ArrayLike | None) -> tuple[str, FloatArray]:
+    """Return the named external forces (nb, 6), of length 0 if there are none."""
+    return "f_ext", _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
 
 
 def _copy_head(model: Model, kin: Kinematics, size: int) -> FloatArray:
@@ -148,16 +174,13 @@ def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> Flo
         check_finite("v", v)
     rows = np.zeros((len(joints), CUSTOM_ROW))
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
-        name = type(joint).__name__
         pose = joint.transform(q[iq])
-        if not isinstance(pose, Transform):
-            raise MultibodyError(f"{name}.transform", f"must return a Transform, got {type(pose).__name__}")
-        subspace = finite_array(joint.motion_subspace(q[iq]), f"{name}.motion_subspace", (6, joint.nv), MultibodyError)
+        check_type(pose, Transform, f"{type(joint).__name__}.transform", MultibodyError)
+        subspace = evaluated(joint, "motion_subspace", (6, joint.nv), q[iq])
         row[:9], row[9:12] = pose.R.ravel(), pose.p
         row[12 : 12 + 6 * joint.nv] = subspace.T.ravel()
         if v is not None:
-            product = joint.velocity_product(q[iq], v[iv])
-            row[48:] = finite_array(product, f"{name}.velocity_product", (6,), MultibodyError)
+            row[48:] = evaluated(joint, "velocity_product", (6,), q[iq], v[iv])
     return rows
 
 
@@ -169,15 +192,10 @@ _MAX_INSTANTS_PER_CALL = 4096
 
 def batched(*vectors: object, rows: object = None) -> bool:
     """Return True if an operand has more than one axis, or ``rows`` more than two, as only batches have."""
-    if rows is not None and np.ndim(rows) > 2:  # type: ignore[arg-type]
-        return True
     for value in vectors:
-        if type(value) is np.ndarray:
-            if value.ndim > 1:
-                return True
-        elif value is not None and type(value) is not Kinematics and np.ndim(value) > 1:  # type: ignore[arg-type]
+        if value is not None and type(value) is not Kinematics and np.ndim(value) > 1:  # type: ignore[arg-type]
             return True
-    return False
+    return rows is not None and np.ndim(rows) > 2  # type: ignore[arg-type]
 
 
 def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:
@@ -189,16 +207,14 @@ def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tupl
         raise MultibodyError(name, "is needed")
     given = value.q if isinstance(value, Kinematics) else value
     try:
-        if np.iscomplexobj(given):
-            raise MultibodyError(name, "must be real, got complex numbers")
-        array = np.asarray(given, dtype=np.float64)
-    except MultibodyError:
-        raise
+        array = np.asarray(given, dtype=None if np.iscomplexobj(given) else np.float64)
     except (TypeError, ValueError) as cause:
         raise MultibodyError(name, f"cannot be read as an array of floats ({cause})") from cause
+    if array.dtype.kind == "c":
+        raise MultibodyError(name, "must be real, got complex numbers")
     if array.ndim < len(tail) or array.shape[array.ndim - len(tail) :] != tail:
-        shape = ", ".join(map(str, ("...", *tail)))
-        raise MultibodyError(name, f"must have shape ({shape}), got {array.shape}")
+        wanted = f"{tail}" if array.ndim <= len(tail) else f"({', '.join(map(str, ('...', *tail)))})"
+        raise MultibodyError(name, f"must have shape {wanted}, got {array.shape}")
     return name, array, len(tail)
 
 
@@ -291,18 +307,19 @@ class BatchOperands:
         ``size`` is the length of the workspace that one instant needs. Results do not depend on the number of threads,
         None for one per core.
         """
-        wanted: object = os.cpu_count() or 1 if threads is None else threads  # callers may ignore the annotation
-        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1:
-            raise MultibodyError("threads", f"must be a whole number >= 1, got {threads!r}")
+        wanted = os.cpu_count() or 1 if threads is None else threads
+        check_whole(wanted, "threads", MultibodyError, 1)
         codes = np.full(self.count, GOOD, dtype=np.int64)
         packed = self.model.packed
 
-        def portion(bounds: tuple[int, int]) -> None:
-            kernel(packed.ints, packed.floats, operands, *bounds, np.empty(size), codes, out)
+        def portion(start: int, stop: int) -> None:
+            kernel(packed.ints, packed.floats, operands, start, stop, np.empty(size), codes, out)
 
-        _run_portions(
-            portion, self.count, max(1, min(_MAX_INSTANTS_PER_CALL, _LINKS_PER_CALL // max(1, packed.nl))), int(wanted)
-        )
+        # on threads; Ctrl-C is handled between portions
+        step = max(1, min(_MAX_INSTANTS_PER_CALL, _LINKS_PER_CALL // max(1, packed.nl)))
+        starts = range(0, self.count, step)
+        for _ in map_threads(lambda i: portion(starts[i], min(starts[i] + step, self.count)), len(starts), wanted):
+            pass
         missed = np.flatnonzero(codes != GOOD)
         if missed.shape[0]:
             raise self.error(int(missed[0]), int(codes[missed[0]]))
@@ -315,13 +332,6 @@ class BatchOperands:
         """Return the error about instant b for a kernel's code other than `GOOD`."""
         cause = failure(self.model, code, self.row(0, b))
         return MultibodyError(cause.field, self.place(b) + cause.detail)
-
-
-def _run_portions(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
-    """Call ``portion`` with (start, stop) over all of ``count``, on threads; handle Ctrl-C between portions."""
-    starts = range(0, count, size)
-    for _ in map_threads(lambda i: portion((starts[i], min(starts[i] + size, count))), len(starts), workers):
-        pass
 
 
 def fill_batch(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, check_finite, checked, failure, fast_entry, kernels, singular_joint
+from contactlab.multibody.arguments import ON_STACK, check_finite, checked, fast_entry, kernels, singular_joint
 from contactlab.multibody.kernels.codes import (
     GOOD,
     SINGULAR,
@@ -21,6 +21,7 @@ from contactlab.multibody.kinematics import (
     batched,
     fill_batch,
     operand,
+    run,
 )
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import structure
@@ -145,11 +146,8 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
             pass  # no plain array
     if batched(q):
         return mass_matrix_batch(model, q)
-    q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
     M = np.zeros((nv, nv))
-    code = kernels().crba.crba(packed.ints, packed.floats, q_, custom, work, ready, M)
-    if code != GOOD:
-        raise failure(model, code, q_)
+    run(model, kernels().crba.crba, at_configuration(model, q, crba_size(packed.nl, nv)), (), M)
     return M
 
 
@@ -190,12 +188,9 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
     MultibodyError
         The mass matrix is singular (Euler angles at their singularity); the joint is named.
     """
-    packed = model.packed
-    q_, custom, work, ready = at_configuration(model, q, factor_size(packed.nl, model.nv))
     factor = np.empty(13 * model.nv)
-    code = kernels().articulated.factor_inertia(packed.ints, packed.floats, q_, custom, work, ready, factor)
-    if code != GOOD:
-        raise failure(model, code, q_)
+    state = at_configuration(model, q, factor_size(model.packed.nl, model.nv))
+    run(model, kernels().articulated.factor_inertia, state, (), factor)
     return MassMatrixFactor(model, factor)
 
 
@@ -218,9 +213,9 @@ def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -
 def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """Return M(q)^-1 tau for configurations q (..., nq) and one vector tau (..., nv) each."""
     many = BatchOperands.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
-    return fill_batch(many, kernels().entries.solve_mass_matrix, _solve_size, threads, model.nv)
 
+    def size(nl: int, nv: int) -> int:
+        # the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`
+        return factor_size(nl, nv) + 13 * nv + 6 * nl
 
-def _solve_size(nl: int, nv: int) -> int:
-    """Return the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`."""
-    return factor_size(nl, nv) + 13 * nv + 6 * nl
+    return fill_batch(many, kernels().entries.solve_mass_matrix, size, threads, model.nv)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.joint_data import JointLimits
-from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical, evaluated
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
 from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
@@ -104,11 +104,7 @@ class Model:
         from contactlab.multibody.packing import pack
 
         bodies, gravity = tuple(self.bodies), finite_array(self.gravity, "gravity", (3,), MultibodyError)
-        packing = pack(bodies, gravity)
-        made = {"bodies": bodies, "gravity": read_only(gravity), "nq": packing.nq, "nv": packing.nv}
-        made |= {"packed": packing.packed, "_index": packing.places}
-        for name, value in {**made, "_q_start": packing.q_start, "_v_start": packing.v_start}.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, bodies=bodies, gravity=gravity, **pack(bodies, gravity))
 
     @classmethod
     def from_urdf(
@@ -225,8 +221,7 @@ class Model:
         q = np.zeros(self.nq)
         q[self.quaternion_starts] = 1.0
         for joint, iq, _ in self.packed.custom:
-            name = f"{type(joint).__name__}.neutral"
-            q[iq] = finite_array(joint.neutral(), name, (joint.nq,), MultibodyError)
+            q[iq] = evaluated(joint, "neutral", (joint.nq,))
         return q
 
     @property

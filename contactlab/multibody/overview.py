@@ -87,6 +87,14 @@ def body_origins_overview(model: Model, q: Instant) -> str:
     return "\n".join(lines)
 
 
+#: Labels of motions with several axes.
+SEVERAL_AXES = {
+    codes.SPHERICAL: ("RX", "RY", "RZ"),
+    codes.TRANSLATION: ("TX", "TY", "TZ"),
+    codes.FLOATING: ("TX", "TY", "TZ", "RX", "RY", "RZ"),
+}
+
+
 def joint_axes(joint: Joint) -> tuple[str, ...]:
     """Return a label per entry of the joint's slice of v: RX to TZ, or a letter with the axis, or ``custom k``.
 
@@ -96,18 +104,8 @@ def joint_axes(joint: Joint) -> tuple[str, ...]:
         return tuple(f"custom {k}" for k in range(joint.nv))
     labels: list[str] = []
     for motion in joint.chain():
-        if motion.kind == codes.SPHERICAL:
-            labels += ["RX", "RY", "RZ"]
-        elif motion.kind == codes.TRANSLATION:
-            labels += ["TX", "TY", "TZ"]
-        elif motion.kind == codes.FLOATING:
-            labels += ["TX", "TY", "TZ", "RX", "RY", "RZ"]
-        elif motion.kind == codes.PRISMATIC:
-            labels.append(_label("T", motion.t))
-        elif motion.kind == codes.SCREW:
-            labels.append(f"{_label('R', motion.w)} + {_label('T', motion.t)}")
-        else:
-            labels.append(_label("R", motion.w))
+        parts = [_label(letter, axis) for letter, axis in (("R", motion.w), ("T", motion.t)) if axis.any()]
+        labels += SEVERAL_AXES.get(motion.kind, (" + ".join(parts),))
     return tuple(labels)
 
 

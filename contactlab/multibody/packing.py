@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -40,26 +41,24 @@ class _Link:
     placement: Transform
     axis: FloatArray
     custom: CustomJoint | None
-    mass: float
-    com: FloatArray
-    inertia: FloatArray
+    mass: float = 0.0
+    com: FloatArray = field(default_factory=lambda: np.zeros(3))
+    inertia: FloatArray = field(default_factory=lambda: np.zeros((3, 3)))
     inertia_fault: bool = False  # whether a body of it has an inertia that no mass distribution has
     largest: float = 0.0  # largest entry of its bodies' inertias
 
 
-class Packing(NamedTuple):
-    """Data that follow from the bodies and the gravity of a model."""
+class NegativeMomentError(MultibodyError):
+    """The error about a body that would move with a negative moment of inertia; ``body`` is its name."""
 
-    nq: int
-    nv: int
-    packed: PackedModel
-    places: dict[str, int]  # of the bodies, by name
-    q_start: tuple[int, ...]
-    v_start: tuple[int, ...]
+    def __init__(self, body: str, moment: float) -> None:
+        detail = f"with all that is fixed to it, has the negative principal moment {moment:.4g} kg m^2"
+        super().__init__("inertia", f"body {body!r} moves and, {detail}")
+        self.body = body
 
 
-def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
-    """Return the sizes nq and nv, the packed model for the kernels, and the starts of the bodies in q and v.
+def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> dict[str, object]:
+    """Return fields of `Model`: nq and nv, the packed model, the places of the bodies, and their starts in q and v.
 
     Raise `MultibodyError` if they are not a tree, or if a body would move with a negative moment of inertia.
     """
@@ -67,9 +66,6 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
     index: dict[str, int] = {}
     body_link: list[int] = []
     frames: list[Transform] = []
-    q_start: list[int] = []
-    v_start: list[int] = []
-    nq = nv = 0
     for i, body in enumerate(bodies):
         if body.parent != WORLD and body.parent not in index:
             detail = f"{body.name!r} hangs on {body.parent!r}, which is none of the bodies before it"
@@ -77,36 +73,31 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
         if body.name in index or body.name == WORLD:
             raise MultibodyError("bodies", f"there are two called {body.name!r}")
         if {body.armature.shape, np.shape(body.limits.lower)} != {(body.joint.nv,)}:
-            detail = (
-                f"armature and limits of {body.name!r} must be ({body.joint.nv},), as its joint has degrees of freedom"
-            )
-            raise MultibodyError("bodies", detail)
+            detail = f"must be ({body.joint.nv},), as its joint has degrees of freedom"
+            raise MultibodyError("bodies", f"armature and limits of {body.name!r} {detail}")
         index[body.name] = i
-        q_start.append(nq)
-        v_start.append(nv)
-        up = index.get(body.parent, -1) if body.parent != WORLD else -1
+        up = index.get(body.parent, -1)
         link = body_link[up] if up >= 0 else -1
         placement = frames[up] @ body.placement if up >= 0 else body.placement
         for number, motion in enumerate(body.joint.chain()):
             custom = body.joint if isinstance(body.joint, CustomJoint) else None
-            sizes = (custom.nq, custom.nv) if custom is not None else (motion.nq, motion.nv)
-            axis = np.concatenate([motion.w, motion.t])
+            sizes = (motion.nq, motion.nv) if custom is None else (custom.nq, custom.nv)
             at = placement if number == 0 else Transform()
-            zero = np.zeros((3, 3))
-            links.append(_Link(body.name, link, motion.kind, *sizes, at, axis, custom, 0.0, np.zeros(3), zero))
+            axis = np.concatenate([motion.w, motion.t])
+            links.append(_Link(body.name, link, motion.kind, *sizes, at, axis, custom))
             link = len(links) - 1
-            nq, nv = nq + sizes[0], nv + sizes[1]
         body_link.append(link)
         frames.append(placement if not body.joint.chain() else Transform())
         if link >= 0 and body.inertia is not None:
             _add(links[link], body.inertia, frames[-1])
-    start_q = np.cumsum([0, *(link.nq for link in links)])
-    start_v = np.cumsum([0, *(link.nv for link in links)])
-    rotors = np.concatenate([np.zeros(0), *(body.armature for body in bodies)])
     for one in links:
         _check_moments(one)
+    start_q, start_v = (np.cumsum([0, *sizes]) for sizes in ([one.nq for one in links], [one.nv for one in links]))
+    rotors = np.concatenate([np.zeros(0), *(body.armature for body in bodies)])
     packed = _buffers(links, body_link, frames, start_q, start_v, rotors, gravity)
-    return Packing(nq, nv, packed, index, tuple(q_start), tuple(v_start))
+    sizes_of = {"q": [body.joint.nq for body in bodies], "v": [body.joint.nv for body in bodies]}
+    starts = {f"_{name}_start": tuple(accumulate(sizes, initial=0))[:-1] for name, sizes in sizes_of.items()}
+    return {"nq": sum(sizes_of["q"]), "nv": sum(sizes_of["v"]), "packed": packed, "_index": index, **starts}
 
 
 def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
@@ -132,8 +123,7 @@ def _check_moments(link: _Link) -> None:
     if link.inertia_fault:
         low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
         if low < -round_off(link.mass, max(high, link.largest)):
-            detail = f"with all that is fixed to it, has the negative principal moment {low:.4g} kg m^2"
-            raise MultibodyError("inertia", f"body {link.name!r} moves and, {detail}")
+            raise NegativeMomentError(link.name, low)
 
 
 def _buffers(
@@ -245,6 +235,12 @@ def motions(model: Model) -> tuple[IntArray, IntArray]:
     """Return the code of the motion of each link (nl,), and first entry of q of each (nl + 1,)."""
     ints, nl = model.packed.ints, model.packed.nl
     return ints[8 + 2 * nl : 8 + 3 * nl], ints[8 + 3 * nl : 8 + 4 * nl + 1]
+
+
+def link_masses(model: Model) -> tuple[FloatArray, FloatArray]:
+    """Return the mass (nl,) of each link and its inertia about the centre of mass, (nl, 6), as views."""
+    floats, nl = model.packed.floats, model.packed.nl
+    return floats[3 + 18 * nl : 3 + 19 * nl], floats[3 + 22 * nl : 3 + 28 * nl].reshape(nl, 6)
 
 
 def body_frames(model: Model) -> tuple[FloatArray, FloatArray]:

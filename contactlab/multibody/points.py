@@ -15,12 +15,13 @@ from contactlab.multibody.kinematics import (
     BatchOperands,
     Instant,
     at_configuration,
-    at_state,
+    at_order,
     batched,
     check_batch,
     fill_batch,
     operand,
     optional,
+    run,
     velocity,
 )
 from contactlab.multibody.model import Model
@@ -58,7 +59,9 @@ def point_jacobian_6d(model: Model, q: Instant, body: str, point: ArrayLike) -> 
 def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
     """Return J (6, nv): J v is the body's angular velocity and its origin's velocity, both in body axes."""
     if batched(q):
-        return body_spatial_jacobian_batch(model, q, body)
+        R, _, J = _batch_columns(model, q, body, ORIGIN, 0, None)
+        turned = np.einsum("...ji,...kjn->...kin", R, J.reshape(*J.shape[:-2], 2, 3, model.nv))
+        return np.asarray(turned.reshape(J.shape))
     J, pose = columns(model, q, body, ORIGIN, 0)
     R = pose[:9].reshape(3, 3)
     return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
@@ -66,14 +69,11 @@ def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
 
 def columns(model: Model, q: Instant, body: str, point: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
     """Return the Jacobian (6 - first, nv) of a point, and the body's pose: R by rows and p, (12,)."""
-    index, packed = model.index_or_world(body), model.packed
-    q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
     J, pose = np.zeros((6 - first, model.nv)), np.empty(12)
-    code = kernels().points.point_columns(
-        packed.ints, packed.floats, q_, custom, work, ready, index, point, first, pose, J
-    )
-    if code != GOOD or not (np.isfinite(pose).all() and np.isfinite(point).all()):
-        raise failure(model, code, q_, ("point", point))
+    state = at_configuration(model, q, point_size(model.packed.nl, model.nv))
+    run(model, kernels().points.point_columns, state, (), model.index_or_world(body), point, first, pose, J)
+    if not (np.isfinite(pose).all() and np.isfinite(point).all()):
+        raise failure(model, GOOD, state[0], ("point", point))
     return J, pose
 
 
@@ -112,7 +112,9 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
 def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> FloatArray:
     """Return the body coordinates (3,) [m] of a point given in the world: the inverse of `point_position`."""
     if batched(q, position):
-        return point_in_body_batch(model, q, body, position)
+        R, p = body_poses(model, q, body)
+        (given,) = BatchOperands.of(model, operand("position", position, 3)).rows
+        return np.asarray(np.einsum("...ji,...j->...i", R, given.reshape(np.shape(position)) - p))
     at = checked_vector("position", position, 3)
     check_finite("position", at)
     _, pose = columns(model, q, body, ORIGIN, 3)
@@ -164,21 +166,13 @@ def _point_motion(
     """Return position (..., 3), velocity or acceleration (..., 6) of a body's point, for order 0, 1 or 2."""
     if batched(q, v, a, point):
         return point_motion_batch(model, q, v, a, body, point, order)
-    index, packed = model.index_or_world(body), model.packed
-    a_ = _NONE if a is None else checked_vector("a", a, model.nv)
-    at = checked_vector("point", point, 3)
-    size = point_size(packed.nl, model.nv)
-    if order == 0:
-        q_, custom, work, ready = at_configuration(model, q, size)
-        v_, out = _NONE, np.empty(3)
-    else:
-        q_, v_, custom, work, ready = at_state(model, q, v, size)
-        out = np.empty(6)
-    code = kernels().points.point_motion(
-        packed.ints, packed.floats, q_, v_, a_, custom, work, ready, index, at, order, out
-    )
-    if code != GOOD or not np.isfinite(out).all():
-        raise failure(model, code, q_, ("v", v_), ("a", a_), ("point", at))
+    index, size = model.index_or_world(body), point_size(model.packed.nl, model.nv)
+    given = (("a", _NONE if a is None else checked_vector("a", a, model.nv)),)
+    at, out = checked_vector("point", point, 3), np.empty(3 if order == 0 else 6)
+    state = at_order(model, q, v, size, order)
+    run(model, kernels().points.point_motion, state, given, index, at, order, out)
+    if not np.isfinite(out).all():
+        raise failure(model, GOOD, state[0], ("v", state[1]), *given, ("point", at))
     return out
 
 
@@ -239,22 +233,6 @@ def body_poses(
     flat = fill_batch(many, kernels().entries.poses_of, head_size, threads, bodies.size, 12, last=(bodies,))
     R, p = flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:].copy()
     return (R, p) if body is None else (R[..., 0, :, :], p[..., 0, :])
-
-
-def point_in_body_batch(
-    model: Model, q: Instant, body: str, position: ArrayLike, *, threads: int | None = None
-) -> FloatArray:
-    """Return `point_in_body` (..., 3) [m] of positions (..., 3) at configurations q (..., nq)."""
-    R, p = body_poses(model, q, body, threads=threads)
-    (at,) = BatchOperands.of(model, operand("position", position, 3)).rows
-    return np.asarray(np.einsum("...ji,...j->...i", R, at.reshape(np.shape(position)) - p))
-
-
-def body_spatial_jacobian_batch(model: Model, q: Instant, body: str, *, threads: int | None = None) -> FloatArray:
-    """Return `body_spatial_jacobian` (..., 6, nv) of configurations q (..., nq)."""
-    R, _, J = _batch_columns(model, q, body, np.zeros(3), 0, threads)
-    turned = np.einsum("...ji,...kjn->...kin", R, J.reshape(*J.shape[:-2], 2, 3, model.nv))
-    return np.asarray(turned.reshape(J.shape))
 
 
 def _batch_columns(

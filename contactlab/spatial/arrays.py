@@ -86,6 +86,12 @@ def read_only(array: FloatArray) -> FloatArray:
     return view
 
 
+def set_fields(owner: object, **values: object) -> None:
+    """Set fields of a frozen dataclass; arrays become read-only."""
+    for name, value in values.items():
+        object.__setattr__(owner, name, read_only(value) if isinstance(value, np.ndarray) else value)
+
+
 def rows_of(value: ArrayLike, field: str, length: int) -> FloatArray:
     """Return ``value`` as a float array with ``length`` entries along its last axis, or raise a `SpatialError`."""
     array = np.asarray(value, dtype=np.float64)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import sys
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
 from problem_data.errors import FileError
 
@@ -43,10 +45,24 @@ def warn_caller(text: str, category: type[Warning]) -> None:
     warnings.warn(text, category, stacklevel=level)
 
 
+def check_type(value: object, kind: Any, field: str, error: type[FieldError], wanted: str = "") -> None:
+    """Raise ``error`` unless a value has a type, because callers may ignore annotations."""
+    if isinstance(value, type) or not isinstance(value, kind):
+        raise error(field, f"must be {wanted or f'a {kind.__name__}'}, got {value!r:.100}")
+
+
+def check_whole(value: object, field: str, error: type[FieldError], least: int) -> None:
+    """Raise ``error`` unless a value is a whole number, at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise error(field, f"must be a whole number >= {least}, got {value!r}")
+
+
 def close_names(name: object, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the close names, or otherwise all names."""
     names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    # Comparing names costs the product of their lengths, so long and very many names are skipped.
+    short = [one for one in names[:1000] if len(one) <= 100 and len(str(name)) <= 100]
+    close = difflib.get_close_matches(str(name), short, n=3, cutoff=0.5)
     if close:
         return f"; close: {', '.join(map(repr, close))}"
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""

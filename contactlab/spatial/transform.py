@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, rows_of, set_fields
 from contactlab.spatial.errors import SpatialError
 
 
@@ -79,8 +79,7 @@ class Transform:
             raise SpatialError("R", f"is not a rotation: R^T R is off the identity by {error:.3g}")
         if np.linalg.det(rotation) < 0.0:
             raise SpatialError("R", "is a reflection: its determinant is -1")
-        object.__setattr__(self, "R", read_only(rotation))
-        object.__setattr__(self, "p", read_only(finite_array(p, "p", (3,), SpatialError)))
+        set_fields(self, R=rotation, p=finite_array(p, "p", (3,), SpatialError))
 
     @classmethod
     def rotation(cls, axis: ArrayLike, angle: float, p: ArrayLike = (0.0, 0.0, 0.0)) -> Transform:
@@ -118,21 +117,16 @@ class Transform:
 
     def apply_motion_inverse(self, v: ArrayLike) -> FloatArray:
         """Return motion vectors (..., 6) of the parent frame in child axes: (R^T w, R^T (v - p x w))."""
-        given = rows_of(v, "v", 6)
-        w = given[..., :3]
-        return np.concatenate([w @ self.R, (given[..., 3:] - np.cross(self.p, w)) @ self.R], axis=-1)
+        return self.inverse().apply_motion(v)
 
     def apply_force(self, f: ArrayLike) -> FloatArray:
         """Return force vectors (..., 6) of the child frame in parent axes: (R n + p x R f, R f)."""
-        given = rows_of(f, "f", 6)
-        force = given[..., 3:] @ self.R.T
-        return np.concatenate([given[..., :3] @ self.R.T + np.cross(self.p, force), force], axis=-1)
+        # as motions with the parts exchanged
+        return np.roll(self.apply_motion(np.roll(rows_of(f, "f", 6), 3, axis=-1)), 3, axis=-1)
 
     def apply_force_inverse(self, f: ArrayLike) -> FloatArray:
         """Return force vectors (..., 6) of the parent frame in child axes: (R^T (n - p x f), R^T f)."""
-        given = rows_of(f, "f", 6)
-        force = given[..., 3:]
-        return np.concatenate([(given[..., :3] - np.cross(self.p, force)) @ self.R, force @ self.R], axis=-1)
+        return self.inverse().apply_force(f)
 
     def motion_matrix(self) -> FloatArray:
         """Return the matrix (6, 6) of `apply_motion`: [[R, 0], [p x R, R]].

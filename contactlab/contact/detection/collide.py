@@ -26,7 +26,7 @@ from contactlab.contact.shapes import (
 )
 from contactlab.contact.shapes.shape import PackedShapes, pack_shapes, pose_row, workspace
 from contactlab.spatial.arrays import FloatArray, finite_number, read_only
-from contactlab.spatial.errors import ContactError
+from contactlab.spatial.errors import ContactError, check_type
 from contactlab.spatial.transform import Transform
 
 
@@ -115,14 +115,12 @@ def collide(
 
 def packed_pair(shape_a: Shape | PlacedShape, shape_b: Shape | PlacedShape) -> PackedShapes:
     """Pack two shapes; a `ContactError` names a shape that cannot be packed."""
-    try:
-        pack_shapes([shape_a])
-    except ContactError as cause:
-        raise ContactError("shape_a", cause.detail) from cause
-    try:
-        return pack_shapes([shape_a, shape_b])
-    except ContactError as cause:
-        raise ContactError("shape_b", cause.detail) from cause
+    for shape, name in ((shape_a, "shape_a"), (shape_b, "shape_b")):
+        try:
+            pack_shapes([shape])
+        except ContactError as cause:
+            raise ContactError(name, cause.detail) from cause
+    return pack_shapes([shape_a, shape_b])
 
 
 def contact_rows(
@@ -154,11 +152,9 @@ def is_hollow(shape: Shape | PlacedShape) -> bool:
 def check_pair(shape_a: object, pose_a: object, shape_b: object, pose_b: object) -> None:
     """Raise a `ContactError` that names an argument of another type."""
     for shape, name in ((shape_a, "shape_a"), (shape_b, "shape_b")):
-        if not isinstance(shape, Shape | PlacedShape):
-            raise ContactError(name, f"must be a shape or PlacedShape, got {type(shape).__name__}")
+        check_type(shape, Shape | PlacedShape, name, ContactError, "a shape or PlacedShape")
     for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b")):
-        if not isinstance(pose, Transform):
-            raise ContactError(name, f"must be a Transform, got {type(pose).__name__}")
+        check_type(pose, Transform, name, ContactError)
 
 
 # Stands for any distance: an infinite margin would lead to infinity minus infinity in the kernels.
@@ -232,21 +228,23 @@ def coal_object(given: Shape | PlacedShape, pose: Transform, field: str) -> tupl
     coal = _coal(field)
     shape = given.shape if isinstance(given, PlacedShape) else given
     frame = pose @ given.pose if isinstance(given, PlacedShape) else pose
+    if isinstance(shape, HeightField):
+        raise ContactError(field, "a HeightField and a Mesh make no pair")
     if isinstance(shape, Sphere):
-        frame = frame @ Transform(p=shape.center)
-        geometry = coal.Sphere(shape.radius)
-    elif isinstance(shape, Capsule):
-        geometry = coal.Capsule(shape.radius, 2.0 * shape.half_length)
-    elif isinstance(shape, Cylinder):
-        geometry = coal.Cylinder(shape.radius, 2.0 * shape.half_length)
+        frame, geometry = frame @ Transform(p=shape.center), coal.Sphere(shape.radius)
+    elif isinstance(shape, Capsule | Cylinder):
+        geometry = getattr(coal, type(shape).__name__)(shape.radius, 2.0 * shape.half_length)
     elif isinstance(shape, Box):
         geometry = coal.Box(*(2.0 * shape.half_extents))
     elif isinstance(shape, HalfSpace):
         geometry = coal.Halfspace(np.array(shape.normal), shape.offset)
-    elif isinstance(shape, HeightField):
-        raise ContactError(field, "a HeightField and a Mesh make no pair")
     elif isinstance(shape, Mesh):
-        geometry = _coal_mesh(coal, shape)
+        # the tree of bounding volumes of the triangles
+        geometry = coal.BVHModelOBBRSS()
+        geometry.beginModel(len(shape.triangles), len(shape.vertices))
+        geometry.addVertices(np.array(shape.vertices))
+        geometry.addTriangles(np.array(shape.triangles))
+        geometry.endModel()
     else:
         # A polytope is given by its vertices, any other shape by the vertices of its drawing.
         points = coal.StdVec_Vec3s()
@@ -254,16 +252,6 @@ def coal_object(given: Shape | PlacedShape, pose: Transform, field: str) -> tupl
             points.append(np.array(point))
         geometry = coal.Convex.convexHull(points, True, "")
     return geometry, coal.Transform3s(np.array(frame.R), np.array(frame.p))
-
-
-def _coal_mesh(coal: Any, shape: Mesh) -> Any:
-    """Return the bounding-volume tree of a mesh for coal."""
-    model = coal.BVHModelOBBRSS()
-    model.beginModel(len(shape.triangles), len(shape.vertices))
-    model.addVertices(np.array(shape.vertices))
-    model.addTriangles(np.array(shape.triangles))
-    model.endModel()
-    return model
 
 
 def _coal_pair(
@@ -283,12 +271,8 @@ def collide_by_coal(
     request.num_max_contacts = MAX_COAL_CONTACTS
     request.enable_contact = True
     coal.collide(*pair, request, result)
-    contacts = []
-    for contact in result.getContacts():
-        gap = float(contact.penetration_depth)
-        if gap <= margin:
-            contacts.append((*(float(x) for x in contact.pos), *(float(x) for x in contact.normal), gap))
-    rows = np.array(sorted(set(contacts)), dtype=np.float64).reshape(-1, 7)
+    found = {(*contact.pos, *contact.normal, contact.penetration_depth) for contact in result.getContacts()}
+    rows = np.array(sorted(row for row in found if row[6] <= margin), dtype=np.float64).reshape(-1, 7)
     return tuple(CollisionPoint(read_only(row[0:3]), read_only(row[3:6]), float(row[6]), -1) for row in rows)
 
 

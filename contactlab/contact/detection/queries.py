@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.contact.shapes.shape import PackedShapes, pose_row
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
-from contactlab.spatial.errors import ContactError
+from contactlab.spatial.errors import ContactError, check_type
 from contactlab.spatial.transform import Transform
 
 
@@ -73,16 +73,11 @@ def candidate_pairs(
 
 def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
     """Return the world poses (n, 12) of shapes on bodies at ``poses``: R by rows, and p."""
-    from contactlab.contact.detection.kernels.support import place_shape
-
     if len(poses) != len(shapes.kind):
         raise ContactError("poses", f"{len(poses)} given for {len(shapes.kind)} shapes")
-    world = np.empty((len(poses), 12))
     for i, pose in enumerate(poses):
-        if not isinstance(pose, Transform):
-            raise ContactError("poses", f"entry [{i}] is a {type(pose).__name__}, not a Transform")
-        place_shape(pose_row(pose), shapes.place[i], world[i])
-    return world
+        check_type(pose, Transform, "poses", ContactError, f"Transforms, entry [{i}] too")
+    return _shape_poses(np.array([pose_row(pose) for pose in poses]).reshape(-1, 12), shapes.place)
 
 
 def world_bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> FloatArray:

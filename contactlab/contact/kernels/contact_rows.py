@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.kernels.vectors import add, cross, dot, linear, put, subtract, times, vector
 from lcp.kernels import kernel
 
 
@@ -22,21 +23,8 @@ def collide_point(center: FloatArray, radius: float, normal: FloatArray, offset:
     p_out
         (3,) filled with the body's point closest to, or deepest in, the half-space, world axes [m].
     """
-    cx, cy, cz = center[0], center[1], center[2]
-    nx, ny, nz = normal[0], normal[1], normal[2]
-    p_out[0] = cx - radius * nx
-    p_out[1] = cy - radius * ny
-    p_out[2] = cz - radius * nz
-    gap: float = nx * cx + ny * cy + nz * cz - radius - offset
-    return gap
-
-
-@kernel(inline=True)
-def fill_cross(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
-    """Fill out (3,) with a x b; out is neither of them."""
-    out[0] = a[1] * b[2] - a[2] * b[1]
-    out[1] = a[2] * b[0] - a[0] * b[2]
-    out[2] = a[0] * b[1] - a[1] * b[0]
+    put(subtract(vector(center), times(radius, vector(normal))), p_out)
+    return dot(vector(normal), vector(center)) - radius - offset
 
 
 TIE: Final = 1e-9
@@ -64,7 +52,7 @@ def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
     scale = 1.0 / math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
     for i in range(3):
         t1[i] *= scale
-    fill_cross(n, t1, t2)
+    put(cross(vector(n), vector(t1)), t2)
 
 
 @kernel
@@ -74,7 +62,7 @@ def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatA
     t1 is plane x n, normalised. Without a plane (``plane`` = 0), or if n is nearly its normal, `tangents` fills both.
     """
     # the tangent in the plane
-    fill_cross(plane, n, t1)
+    put(cross(vector(plane), vector(n)), t1)
     size = math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
     # the second tangent
     if size < 0.5:
@@ -82,7 +70,7 @@ def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatA
     else:
         for i in range(3):
             t1[i] /= size
-        fill_cross(n, t1, t2)
+        put(cross(vector(n), vector(t1)), t2)
 
 
 @kernel(inline=True)
@@ -143,13 +131,13 @@ def add_contact_columns(
     P
         (3, n)
     """
-    rx, ry, rz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    arm = subtract(vector(x), vector(o))
     j = last
     while j >= 0:
-        s = S[j]
-        P[0, j + shift] += sign * (s[3] + (s[1] * rz - s[2] * ry))
-        P[1, j + shift] += sign * (s[4] + (s[2] * rx - s[0] * rz))
-        P[2, j + shift] += sign * (s[5] + (s[0] * ry - s[1] * rx))
+        velocity = times(sign, add(linear(S[j]), cross(vector(S[j]), arm)))
+        P[0, j + shift] += velocity[0]
+        P[1, j + shift] += velocity[1]
+        P[2, j + shift] += velocity[2]
         j = dof_parent[j]
 
 
@@ -164,15 +152,7 @@ def add_turning_columns(dof_parent: IntArray, S: FloatArray, last: int, sign: fl
 
 
 # Indices of a law's numbers.
-COEFFICIENT: Final = 0
-
-SPEED: Final = 1
-
-EXPONENT: Final = 2
-
-THRESHOLD: Final = 3
-
-LARGEST: Final = 4
+COEFFICIENT, SPEED, EXPONENT, THRESHOLD, LARGEST = range(5)
 
 
 @kernel(inline=True)

@@ -7,21 +7,7 @@ from typing import Final, NamedTuple
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 # Kinds of shapes. In a pair the shape of lower kind is A, so grounds come first.
-HALF_SPACE: Final = 0
-
-HEIGHT_FIELD: Final = 1
-
-MESH: Final = 2
-
-SPHERE: Final = 3
-
-CAPSULE: Final = 4
-
-BOX: Final = 5
-
-CYLINDER: Final = 6
-
-CONVEX: Final = 7
+HALF_SPACE, HEIGHT_FIELD, MESH, SPHERE, CAPSULE, BOX, CYLINDER, CONVEX = range(8)
 
 # A row of sizes:
 #   half-space   outward unit normal 0:3, offset 3
@@ -47,13 +33,7 @@ TRIANGLE: Final = 15
 POSE: Final = 12
 
 # A contact: point midway between the surfaces 0:3 [m], unit normal from A into B 3:6, gap 6 [m].
-POINT: Final = 0
-
-NORMAL: Final = 3
-
-GAP: Final = 6
-
-CONTACT: Final = 7
+POINT, NORMAL, GAP, CONTACT = 0, 3, 6, 7
 
 # A feature number packs a vertex or an edge of A and one of B, ten bits each; NONE means "not of this shape".
 BITS: Final = 10
@@ -73,9 +53,7 @@ MAX_POINTS: Final = NONE
 MAX_FACE: Final = 64
 
 # Workspaces. The expanding polytope shares memory with the polygons, because they are never used at the same time.
-MAX_VERTICES: Final = 128
-
-MAX_FACES: Final = 512
+MAX_VERTICES, MAX_FACES = 128, 512
 
 POLYGON_A: Final = 0
 

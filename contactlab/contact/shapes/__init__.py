@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contactlab.contact.shapes.convex_points import ConvexPoints
+from contactlab.contact.shapes.convex_points import ConvexPoints, Mesh
 from contactlab.contact.shapes.grounds import HalfSpace, HeightField
-from contactlab.contact.shapes.mesh import Mesh
 from contactlab.contact.shapes.primitives import Box, Capsule, Cylinder, Sphere
-from contactlab.contact.shapes.shape import BodyShape, PlacedShape, Shape
-from contactlab.contact.shapes.surface_mesh import SurfaceMesh, balls, join_surfaces
+from contactlab.contact.shapes.shape import BodyShape, PlacedShape, Shape, SurfaceMesh, balls, join_surfaces
 
 #: Every shape; readers, writers and tests of shapes use this list.
 ALL_SHAPES: tuple[type[Shape], ...] = (Sphere, Capsule, Cylinder, Box, ConvexPoints, HalfSpace, HeightField, Mesh)

@@ -8,9 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact.kernels.layout import HALF_SPACE, HEIGHT_FIELD
-from contactlab.contact.shapes.shape import Grid, PackedShape, Shape, Vec3Array, positive_number
-from contactlab.contact.shapes.surface_mesh import SurfaceMesh, flat, join_surfaces
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.contact.shapes.shape import (
+    Grid,
+    PackedShape,
+    Shape,
+    SurfaceMesh,
+    Vec3Array,
+    flat,
+    join_surfaces,
+    positive_number,
+)
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, set_fields
 from contactlab.spatial.errors import ContactError
 
 
@@ -36,8 +44,7 @@ class HalfSpace(Shape):
     offset: float
 
     def __init__(self, normal: ArrayLike = (0.0, 0.0, 1.0), offset: float = 0.0) -> None:
-        object.__setattr__(self, "normal", read_only(unit_vector(normal, "normal")))
-        object.__setattr__(self, "offset", finite_number(offset, "offset", ContactError))
+        set_fields(self, normal=unit_vector(normal, "normal"), offset=finite_number(offset, "offset", ContactError))
 
     @classmethod
     def through(cls, point: ArrayLike, normal: ArrayLike) -> HalfSpace:
@@ -93,13 +100,9 @@ class HeightField(Shape):
         checked = finite_array(heights, "heights", (None, None), ContactError)
         if min(checked.shape) < 2:
             raise ContactError("heights", f"must be at least 2 x 2, got shape {checked.shape}")
-        if np.ndim(spacing) == 0:
-            dx = dy = positive_number(spacing, "spacing")  # type: ignore[arg-type]  # a number, as its dimension says
-        else:
-            pair = finite_array(spacing, "spacing", (2,), ContactError)
-            dx, dy = positive_number(pair[0], "spacing"), positive_number(pair[1], "spacing")
-        object.__setattr__(self, "heights", read_only(checked))
-        object.__setattr__(self, "spacing", (dx, dy))
+        pair = finite_array(spacing if np.ndim(spacing) else (spacing, spacing), "spacing", (2,), ContactError)
+        dx, dy = positive_number(pair[0], "spacing"), positive_number(pair[1], "spacing")
+        set_fields(self, heights=checked, spacing=(dx, dy))
 
     def pack(self, *, faces: bool = True) -> PackedShape:
         """Return the heights, the grid and the range of the heights."""

@@ -8,19 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, SPHERE
-from contactlab.contact.shapes.shape import PackedShape, Shape, Vec3Array, positive_number
-from contactlab.contact.shapes.surface_mesh import (
+from contactlab.contact.shapes.shape import (
     CIRCLE_SIDES,
+    PackedShape,
+    Shape,
     SurfaceMesh,
+    Vec3Array,
     ball,
     circle,
     faces,
     join_surfaces,
     lathe,
     outlines,
+    positive_number,
 )
 from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
 from contactlab.spatial.errors import ContactError
 
 
@@ -32,8 +35,11 @@ class AxialShape(Shape):
     half_length: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive_number(self.radius, "radius"))
-        object.__setattr__(self, "half_length", positive_number(self.half_length, "half_length"))
+        set_fields(
+            self,
+            radius=positive_number(self.radius, "radius"),
+            half_length=positive_number(self.half_length, "half_length"),
+        )
 
 
 def ball_volume(radius: float) -> float:
@@ -49,8 +55,9 @@ class Sphere(Shape):
     center: Vec3Array
 
     def __init__(self, radius: float, center: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        object.__setattr__(self, "radius", positive_number(radius, "radius"))
-        object.__setattr__(self, "center", read_only(finite_array(center, "center", (3,), ContactError)))
+        set_fields(
+            self, radius=positive_number(radius, "radius"), center=finite_array(center, "center", (3,), ContactError)
+        )
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the centre (1, 3) and the radius (1,), as new arrays."""
@@ -172,7 +179,7 @@ class Box(Shape):
         for i in range(3):
             if half[i] <= 0.0:
                 raise ContactError("half_extents", f"entry [{i}] must be positive, got {half[i]}")
-        object.__setattr__(self, "half_extents", read_only(half))
+        set_fields(self, half_extents=half)
 
     @classmethod
     def cube(cls, half_width: float) -> Box:

@@ -19,9 +19,47 @@ from contactlab.multibody.kernels.crba import world_inertias
 from contactlab.multibody.kernels.kinematics import poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    add_spatial,
+    add_to,
+    are_finite,
+    copy,
+    dot,
+    fill,
+    linear,
+    put,
+    put_spatial,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
+
+#: Upper triangle of a symmetric matrix (3, 3), by rows.
+Six = tuple[float, float, float, float, float, float]
+
+
+@kernel(inner=True)
+def upper_times(A: Six, v: Vec3) -> Vec3:
+    """Return A v for a symmetric matrix, its upper triangle by rows."""
+    return (
+        A[0] * v[0] + A[1] * v[1] + A[2] * v[2],
+        A[1] * v[0] + A[3] * v[1] + A[4] * v[2],
+        A[2] * v[0] + A[4] * v[1] + A[5] * v[2],
+    )
+
+
+@kernel(inner=True)
+def less_product(A: Six, g: Vec3, u: Vec3) -> Six:
+    """Return A - g u^T for g parallel to u, as the upper triangle."""
+    return (
+        A[0] - g[0] * u[0], A[1] - g[0] * u[1], A[2] - g[0] * u[2],
+        A[3] - g[1] * u[1], A[4] - g[1] * u[2], A[5] - g[2] * u[2],
+    )  # fmt: skip
 
 
 @kernel(inline=True)
@@ -30,152 +68,73 @@ def articulate(
 ) -> int:
     """Fill U (nv, 6) = K S and D (nv,) = 1 / (S.U + armature); return `GOOD` or `SINGULAR` - j.
 
-    B (nl, 10) are the rigid inertias. K (nl, 23) holds the articulated inertias: the upper triangle by rows, then trace
-    and mass of the rigid composite, which measure the rounding of a pivot. If P (nl, 6) is not empty, `inward` is also
-    applied to load (nv,), at little additional cost.
+    B (nl, 10) are the rigid inertias. K (nl, 23) holds the articulated inertias: the upper triangle of the angular
+    block (6), the rows of the mixed block (9), the upper triangle of the linear block (6), then trace and mass of the
+    rigid composite, which measure the rounding of a pivot. If P (nl, 6) is not empty, `inward` is also applied to load
+    (nv,), at little additional cost.
     """
     # rigid inertias as symmetric matrices (6, 6)
     nl = t.parent.shape[0]
     loaded = P.shape[0] > 0
     for i in range(nl):
-        Ki = K[i]
-        Bi = B[i]
-        m, x, y, z = Bi[0], Bi[1], Bi[2], Bi[3]
-        Ki[0] = Bi[4]
-        Ki[1] = Bi[7]
-        Ki[2] = Bi[8]
-        Ki[3] = 0.0
-        Ki[4] = -z
-        Ki[5] = y
-        Ki[6] = Bi[5]
-        Ki[7] = Bi[9]
-        Ki[8] = z
-        Ki[9] = 0.0
-        Ki[10] = -x
-        Ki[11] = Bi[6]
-        Ki[12] = -y
-        Ki[13] = x
-        Ki[14] = 0.0
-        Ki[15] = m
-        Ki[16] = 0.0
-        Ki[17] = 0.0
-        Ki[18] = m
-        Ki[19] = 0.0
-        Ki[20] = m
+        Ki, Bi = K[i], B[i]
+        m, (x, y, z) = Bi[0], vector_at(Bi, 1)
+        Ki[0], Ki[1], Ki[2], Ki[3], Ki[4], Ki[5] = Bi[4], Bi[7], Bi[8], Bi[5], Bi[9], Bi[6]
+        put((0.0, -z, y), Ki[6:9])
+        put((z, 0.0, -x), Ki[9:12])
+        put((-y, x, 0.0), Ki[12:15])
+        Ki[15], Ki[16], Ki[17], Ki[18], Ki[19], Ki[20] = m, 0.0, 0.0, m, 0.0, m
         Ki[21] = Bi[4] + Bi[5] + Bi[6]
         Ki[22] = m
-    # elimination from the leaves to the roots, in scalars
+    # elimination from the leaves to the roots
     for i in range(nl - 1, -1, -1):
         Ki = K[i]
-        k00, k01, k02, k03, k04, k05 = Ki[0], Ki[1], Ki[2], Ki[3], Ki[4], Ki[5]
-        k11, k12, k13, k14, k15 = Ki[6], Ki[7], Ki[8], Ki[9], Ki[10]
-        k22, k23, k24, k25 = Ki[11], Ki[12], Ki[13], Ki[14]
-        k33, k34, k35 = Ki[15], Ki[16], Ki[17]
-        k44, k45 = Ki[18], Ki[19]
-        k55 = Ki[20]
-        p0 = p1 = p2 = p3 = p4 = p5 = 0.0
+        angular = (Ki[0], Ki[1], Ki[2], Ki[3], Ki[4], Ki[5])
+        mixed_0, mixed_1, mixed_2 = vector_at(Ki, 6), vector_at(Ki, 9), vector_at(Ki, 12)
+        straight = (Ki[15], Ki[16], Ki[17], Ki[18], Ki[19], Ki[20])
+        moment = force = (0.0, 0.0, 0.0)
         if loaded:
-            Pi = P[i]
-            p0, p1, p2, p3, p4, p5 = Pi[0], Pi[1], Pi[2], Pi[3], Pi[4], Pi[5]
+            moment, force = vector(P[i]), linear(P[i])
         # U = K S and the pivot of the degree of freedom
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
-            s = S[j]
-            a, b, c, d, e, f = s[0], s[1], s[2], s[3], s[4], s[5]
-            u0 = k00 * a + k01 * b + k02 * c + (k03 * d + k04 * e + k05 * f)
-            u1 = k01 * a + k11 * b + k12 * c + (k13 * d + k14 * e + k15 * f)
-            u2 = k02 * a + k12 * b + k22 * c + (k23 * d + k24 * e + k25 * f)
-            u3 = k03 * a + k13 * b + k23 * c + (k33 * d + k34 * e + k35 * f)
-            u4 = k04 * a + k14 * b + k24 * c + (k34 * d + k44 * e + k45 * f)
-            u5 = k05 * a + k15 * b + k25 * c + (k35 * d + k45 * e + k55 * f)
-            pivot = u0 * a + u1 * b + u2 * c + (u3 * d + u4 * e + u5 * f)
+            w, v = vector(S[j]), linear(S[j])
+            n = add(upper_times(angular, w), (dot(mixed_0, v), dot(mixed_1, v), dot(mixed_2, v)))
+            f = (
+                mixed_0[0] * w[0] + mixed_1[0] * w[1] + mixed_2[0] * w[2],
+                mixed_0[1] * w[0] + mixed_1[1] * w[1] + mixed_2[1] * w[2],
+                mixed_0[2] * w[0] + mixed_1[2] * w[1] + mixed_2[2] * w[2],
+            )
+            f = add(f, upper_times(straight, v))
             # the rotor acts on its own joint only
-            pivot += t.armature[j]
-            scale = Ki[21] * (a * a + b * b + c * c) + Ki[22] * (d * d + e * e + f * f)
-            if not pivot > PIVOT * scale:
+            pivot = dot(n, w) + dot(f, v) + t.armature[j]
+            if not pivot > PIVOT * (Ki[21] * dot(w, w) + Ki[22] * dot(v, v)):
                 return SINGULAR - j
+            # row of the factor, and its load
             inverse = 1.0 / pivot
-            # row of the factor
-            Uj = U[j]
-            Uj[0] = u0
-            Uj[1] = u1
-            Uj[2] = u2
-            Uj[3] = u3
-            Uj[4] = u4
-            Uj[5] = u5
+            put_spatial(n, f, U[j])
             D[j] = inverse
-            # its load
             if loaded:
-                rest = load[j] - (a * p0 + b * p1 + c * p2 + (d * p3 + e * p4 + f * p5))
+                rest = load[j] - (dot(w, moment) + dot(v, force))
                 load[j] = rest
-                rest *= inverse
-                p0 += u0 * rest
-                p1 += u1 * rest
-                p2 += u2 * rest
-                p3 += u3 * rest
-                p4 += u4 * rest
-                p5 += u5 * rest
+                moment = add(moment, times(rest * inverse, n))
+                force = add(force, times(rest * inverse, f))
             # K -= U U^T / D
-            g = u0 * inverse
-            k00 -= g * u0
-            k01 -= g * u1
-            k02 -= g * u2
-            k03 -= g * u3
-            k04 -= g * u4
-            k05 -= g * u5
-            g = u1 * inverse
-            k11 -= g * u1
-            k12 -= g * u2
-            k13 -= g * u3
-            k14 -= g * u4
-            k15 -= g * u5
-            g = u2 * inverse
-            k22 -= g * u2
-            k23 -= g * u3
-            k24 -= g * u4
-            k25 -= g * u5
-            g = u3 * inverse
-            k33 -= g * u3
-            k34 -= g * u4
-            k35 -= g * u5
-            g = u4 * inverse
-            k44 -= g * u4
-            k45 -= g * u5
-            k55 -= u5 * inverse * u5
+            g, h = times(inverse, n), times(inverse, f)
+            angular, straight = less_product(angular, g, n), less_product(straight, h, f)
+            mixed_0 = subtract(mixed_0, times(g[0], f))
+            mixed_1 = subtract(mixed_1, times(g[1], f))
+            mixed_2 = subtract(mixed_2, times(g[2], f))
         # sum over the children of the parent
         up = t.parent[i]
         if up >= 0:
-            Ku = K[up]
-            Ku[0] += k00
-            Ku[1] += k01
-            Ku[2] += k02
-            Ku[3] += k03
-            Ku[4] += k04
-            Ku[5] += k05
-            Ku[6] += k11
-            Ku[7] += k12
-            Ku[8] += k13
-            Ku[9] += k14
-            Ku[10] += k15
-            Ku[11] += k22
-            Ku[12] += k23
-            Ku[13] += k24
-            Ku[14] += k25
-            Ku[15] += k33
-            Ku[16] += k34
-            Ku[17] += k35
-            Ku[18] += k44
-            Ku[19] += k45
-            Ku[20] += k55
-            Ku[21] += Ki[21]
-            Ku[22] += Ki[22]
+            Ki[0], Ki[1], Ki[2], Ki[3], Ki[4], Ki[5] = angular
+            put(mixed_0, Ki[6:9])
+            put(mixed_1, Ki[9:12])
+            put(mixed_2, Ki[12:15])
+            Ki[15], Ki[16], Ki[17], Ki[18], Ki[19], Ki[20] = straight
+            add_to(Ki, K[up])
             if loaded:
-                Pu = P[up]
-                Pu[0] += p0
-                Pu[1] += p1
-                Pu[2] += p2
-                Pu[3] += p3
-                Pu[4] += p4
-                Pu[5] += p5
+                add_spatial(moment, force, P[up])
     return GOOD
 
 
@@ -184,31 +143,17 @@ def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, 
     """Overwrite x (nv,) with E (x - S^T p); p = P (nl, 6), which is overwritten, are the forces the links need."""
     # from the leaves to the roots
     for i in range(t.parent.shape[0] - 1, -1, -1):
-        Pi = P[i]
-        a, b, c, d, e, f = Pi[0], Pi[1], Pi[2], Pi[3], Pi[4], Pi[5]
+        moment, force = vector(P[i]), linear(P[i])
         # eliminate the degrees of freedom of the link
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
-            s = S[j]
-            u = U[j]
-            rest = x[j] - (s[0] * a + s[1] * b + s[2] * c + (s[3] * d + s[4] * e + s[5] * f))
+            rest = x[j] - (dot(vector(S[j]), moment) + dot(linear(S[j]), force))
             x[j] = rest
             rest *= D[j]
-            a += u[0] * rest
-            b += u[1] * rest
-            c += u[2] * rest
-            d += u[3] * rest
-            e += u[4] * rest
-            f += u[5] * rest
+            moment, force = add(moment, times(rest, vector(U[j]))), add(force, times(rest, linear(U[j])))
         # the parent carries the remaining force
         up = t.parent[i]
         if up >= 0:
-            Pu = P[up]
-            Pu[0] += a
-            Pu[1] += b
-            Pu[2] += c
-            Pu[3] += d
-            Pu[4] += e
-            Pu[5] += f
+            add_spatial(moment, force, P[up])
 
 
 @kernel(inline=True)
@@ -216,32 +161,17 @@ def outward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray,
     """Overwrite x (nv,) with E^T D^-1 x; P (nl, 6) ends as the accelerations of the links."""
     # from the roots to the leaves
     for i in range(t.parent.shape[0]):
-        Pi = P[i]
         up = t.parent[i]
+        turn = shift = (0.0, 0.0, 0.0)
         if up >= 0:
-            Pu = P[up]
-            a, b, c, d, e, f = Pu[0], Pu[1], Pu[2], Pu[3], Pu[4], Pu[5]
-        else:
-            a = b = c = d = e = f = 0.0
+            turn, shift = vector(P[up]), linear(P[up])
         # rates of the degrees of freedom of the link
         for j in range(t.iv[i], t.iv[i + 1]):
-            s = S[j]
-            u = U[j]
-            rate = (x[j] - (u[0] * a + u[1] * b + u[2] * c + (u[3] * d + u[4] * e + u[5] * f))) * D[j]
+            rate = (x[j] - (dot(vector(U[j]), turn) + dot(linear(U[j]), shift))) * D[j]
             x[j] = rate
-            a += s[0] * rate
-            b += s[1] * rate
-            c += s[2] * rate
-            d += s[3] * rate
-            e += s[4] * rate
-            f += s[5] * rate
+            turn, shift = add(turn, times(rate, vector(S[j]))), add(shift, times(rate, linear(S[j])))
         # acceleration of the link
-        Pi[0] = a
-        Pi[1] = b
-        Pi[2] = c
-        Pi[3] = d
-        Pi[4] = e
-        Pi[5] = f
+        put_spatial(turn, shift, P[i])
 
 
 @kernel
@@ -274,17 +204,12 @@ def aba(
     D = view_1d(W, f.start + 45 * nl + 6 * nv, nv)
     world_inertias(t, f.R, f.p, B)
     # elimination, and the sweep back
-    for j in range(nv):
-        a[j] = tau[j]
+    copy(tau, a)
     code = articulate(t, f.S, B, K, U, D, P, a)
     if code != GOOD:
         return code
     outward(t, f.S, U, D, P, a)
-    # a sum that is finite exactly if all results are
-    rest = 0.0
-    for j in range(nv):
-        rest += 0.0 * a[j]
-    return GOOD if rest == 0.0 else NOT_FINITE
+    return GOOD if are_finite(a) else NOT_FINITE
 
 
 @kernel
@@ -306,8 +231,7 @@ def factor_inertia(
     K = view_2d(W, f.start + 10 * nl, nl, 23)
     S = view_2d(factor, 0, nv, 6)
     for j in range(nv):
-        for k in range(6):
-            S[j, k] = f.S[j, k]
+        copy(f.S[j], S[j])
     world_inertias(t, f.R, f.p, B)
     # U and 1 / D
     D = factor[12 * nv : 13 * nv]
@@ -324,14 +248,12 @@ def solve_inertia(I: IntArray, F: FloatArray, factor: FloatArray, P: FloatArray,
     U = view_2d(factor, 6 * nv, nv, 6)
     D = factor[12 * nv : 13 * nv]
     # two sweeps for each row
-    rest = 0.0
+    code = GOOD
     for number in range(x.shape[0]):
-        for i in range(P.shape[0]):
-            for k in range(6):
-                P[i, k] = 0.0
+        fill(0.0, view_1d(P, 0, 6 * P.shape[0]))
         row = x[number]
         inward(t, S, U, D, P, row)
         outward(t, S, U, D, P, row)
-        for j in range(nv):
-            rest += 0.0 * row[j]
-    return GOOD if rest == 0.0 else NOT_FINITE
+        if not are_finite(row):
+            code = NOT_FINITE
+    return code

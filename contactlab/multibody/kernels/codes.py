@@ -8,42 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
-REVOLUTE_X: Final = 0
-
-REVOLUTE_Y: Final = 1
-
-REVOLUTE_Z: Final = 2
-
-REVOLUTE: Final = 3
-
-PRISMATIC: Final = 4
-
-# Shift t q in joint axes, then rotation by q about w.
-SCREW: Final = 5
-
-# Unit quaternion (w, x, y, z); velocity in body axes.
-SPHERICAL: Final = 6
-
-TRANSLATION: Final = 7
-
-# Position and quaternion; velocity (linear in parent axes, angular in body axes).
-FLOATING: Final = 8
-
-# Transform, motion subspace and velocity product come from outside, evaluated before the kernel runs.
-CUSTOM: Final = 9
+# Kinds of elementary motions. A screw shifts by t q in joint axes and then turns by q about w. A spherical joint has a
+# unit quaternion (w, x, y, z) and its velocity in body axes. A floating one has a position and a quaternion, and its
+# velocity is linear in parent axes, angular in body axes. The transform, motion subspace and velocity product of a
+# custom joint come from outside, evaluated before the kernel runs.
+REVOLUTE_X, REVOLUTE_Y, REVOLUTE_Z, REVOLUTE, PRISMATIC, SCREW, SPHERICAL, TRANSLATION, FLOATING, CUSTOM = range(10)
 
 #: Lengths of the slices of q and v, by code; a custom joint defines its own.
 NQ: Final = (1, 1, 1, 1, 1, 1, 4, 3, 7, 0)
 
 NV: Final = (1, 1, 1, 1, 1, 1, 3, 3, 6, 0)
 
-# Outcomes; at least 0 is the place in q of a quaternion without unit length.
-GOOD: Final = -1
-
-NOT_FINITE: Final = -2
-
-# -3 - j: moving along degree of freedom j meets no inertia.
-SINGULAR: Final = -3
+# Outcomes; at least 0 is the place in q of a quaternion without unit length. SINGULAR - j: moving along degree of
+# freedom j meets no inertia.
+GOOD, NOT_FINITE, SINGULAR = -1, -2, -3
 
 # Code of the fast entries: not the usual call.
 NEEDS_GENERAL_ENTRY: Final = -1_000_000_000
@@ -52,11 +30,7 @@ NEEDS_GENERAL_ENTRY: Final = -1_000_000_000
 PIVOT: Final = 64 * 2.220446049250313e-16
 
 # Levels to which the head is filled.
-NOTHING: Final = 0
-
-POSES: Final = 1
-
-VELOCITIES: Final = 2
+NOTHING, POSES, VELOCITIES = range(3)
 
 # Number of joints whose sines and cosines are computed together: the longest vectors of current processors.
 VECTOR_WIDTH: Final = 8
@@ -67,9 +41,7 @@ MATRICES: Final = 18
 
 SCRATCH: Final = MATRICES + 2 * (VECTOR_WIDTH - 1)
 
-PER_LINK: Final = 26
-
-PER_DOF: Final = 6
+PER_LINK, PER_DOF = 26, 6
 
 # Length of the stack memory of kernels called from Python, for models of up to about 50 links; 32 KiB.
 STACK: Final = 4096

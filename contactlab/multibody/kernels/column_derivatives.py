@@ -13,9 +13,10 @@ changes by c'. There P also has e, and Q also has V_i x e + c'.
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SCREW, SPHERICAL
-from contactlab.multibody.kernels.kinematics import add_cross_motion, add_rotated, screw_change
+from contactlab.multibody.kernels.kinematics import add_cross_motion, motion_in_world, screw_change
 from contactlab.multibody.kernels.layout import Frames, Tree
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.kernels.vectors import add_spatial, add_to, copy, fill, put_pair, put_spatial, times, vector
 from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 
@@ -29,22 +30,19 @@ def fill_column_derivatives(
     ``A`` (nl, 6) are the accelerations of the links at ``a`` (nv,) and ``weight`` times g. ``rates`` (n, 252) are the
     derivatives of custom joints along their degrees of freedom, of S (6, 6, 6) and of c (6, 6), in child axes.
     """
-    # motion of the base of each joint
+    # velocity and acceleration of the base of each joint
     base = view_1d(f.scratch, 6, 6)
     push = view_1d(f.scratch, 12, 6)
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
         kind = t.kind[i]
         first = t.iv[i]
-        # velocity and acceleration of the joint's base
         if up >= 0:
-            for k in range(6):
-                base[k] = f.V[up, k]
-                push[k] = A[up, k]
+            copy(f.V[up], base)
+            copy(A[up], push)
         else:
-            for k in range(6):
-                base[k] = 0.0
-                push[k] = 0.0 if k < 3 else -weight * t.gravity[k - 3]
+            put_spatial((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), base)
+            put_spatial((0.0, 0.0, 0.0), times(-weight, vector(t.gravity)), push)
         # columns of the joint
         for j in range(first, t.iv[i + 1]):
             s = f.S[j]
@@ -59,21 +57,15 @@ def fill_column_derivatives(
                         base[k] += f.S[before, k] * v[before]
             # P and Q
             row = K[j]
-            for k in range(18):
-                row[k] = 0.0
-            P = view_1d(row, 0, 6)
-            Q = view_1d(row, 6, 6)
-            rest = view_1d(row, 12, 6)
+            fill(0.0, row)
+            P, Q, rest = view_1d(row, 0, 6), view_1d(row, 6, 6), view_1d(row, 12, 6)
             add_cross_motion(base, s, 1.0, P)
             add_cross_motion(push, s, 1.0, Q)
             add_cross_motion(base, P, 1.0, Q)
             # the column's own rate: it turns with the link, or with its base
-            for k in range(6):
-                rest[k] = P[k]
-            if kind in (SPHERICAL, CUSTOM) or (kind == FLOATING and j >= first + 3):
-                add_cross_motion(f.V[i], s, 1.0, rest)
-            else:
-                add_cross_motion(base, s, 1.0, rest)
+            copy(P, rest)
+            turns = kind in (SPHERICAL, CUSTOM) or (kind == FLOATING and j >= first + 3)
+            add_cross_motion(f.V[i] if turns else base, s, 1.0, rest)
         # columns that change in the axes of the child
         if kind == SCREW:
             screw_rates(t, f, i, v, a, K)
@@ -97,70 +89,43 @@ def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: Flo
     """
     # change of the column
     j = t.iv[i]
-    e = view_1d(f.scratch, 6, 6)
-    e[0] = e[1] = e[2] = 0.0
-    e[3], e[4], e[5] = screw_change(f.p[i], f.p[t.root[i]], f.S[j])
+    none, row, rate = (0.0, 0.0, 0.0), K[j], v[j]
+    e = screw_change(f.p[i], f.p[t.root[i]], f.S[j])
     # its terms
-    rate = v[j]
-    row = K[j]
-    for k in range(3, 6):
-        row[k] += e[k] * rate
-        row[6 + k] += e[k] * a[j]
-        row[12 + k] += 2.0 * e[k] * rate
+    add_spatial(none, times(rate, e), view_1d(row, 0, 6))
+    add_spatial(none, times(a[j], e), view_1d(row, 6, 6))
+    add_spatial(none, times(2.0 * rate, e), view_1d(row, 12, 6))
     if t.parent[i] >= 0:
-        add_cross_motion(f.V[t.parent[i]], e, 2.0 * rate, view_1d(row, 6, 6))
-
-
-@kernel
-def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
-    """Fill out (6,) with the motion vector s of child axes at the child's origin, in world axes about ``about``."""
-    for k in range(6):
-        out[k] = 0.0
-    add_rotated(R, s, 0, out)
-    add_rotated(R, s, 3, view_1d(out, 3, 3))
-    dx = at[0] - about[0]
-    dy = at[1] - about[1]
-    dz = at[2] - about[2]
-    out[3] += dy * out[2] - dz * out[1]
-    out[4] += dz * out[0] - dx * out[2]
-    out[5] += dx * out[1] - dy * out[0]
+        change = view_1d(f.scratch, 6, 6)
+        put_spatial(none, e, change)
+        add_cross_motion(f.V[t.parent[i]], change, 2.0 * rate, view_1d(row, 6, 6))
 
 
 @kernel
 def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates: FloatArray, K: FloatArray) -> None:
     """Add the terms of the changing columns of custom joint i to its rows of K, from its ``rates`` (252,)."""
-    # memory
-    first = t.iv[i]
-    out = view_1d(f.scratch, 0, 6)
-    e = view_1d(f.scratch, 6, 6)
-    given = view_1d(f.scratch, 12, 6)
-    # e = dS/dq v along degree of freedom l, in P and in the rate of the column
-    for l in range(first, t.iv[i + 1]):
+    # changes in child axes along v, of column l along v, and along a with c'
+    first, last = t.iv[i], t.iv[i + 1]
+    along, turned, pushed = view_1d(f.scratch, 0, 6), view_1d(f.scratch, 6, 6), view_1d(f.scratch, 12, 6)
+    for l in range(first, last):
+        for k in range(6):
+            along[k] = turned[k] = 0.0
+            pushed[k] = rates[216 + 6 * (l - first) + k]
+            for j in range(first, last):
+                change = rates[36 * (l - first) + 6 * (j - first) + k]
+                along[k] += change * v[j]
+                pushed[k] += change * a[j]
+                turned[k] += rates[36 * (j - first) + 6 * (l - first) + k] * v[j]
+        for e in (along, turned, pushed):
+            put_pair(motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], e), e)
+        # e = dS/dq v in P and in the rate of the column; V_up x e within V_up x P, and V_i x e
         row = K[l]
-        for k in range(6):
-            given[k] = 0.0
-            for j in range(first, t.iv[i + 1]):
-                given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * v[j]
-        motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], given, e)
-        for k in range(6):
-            row[k] += e[k]
-            row[12 + k] += e[k]
-        # V_up x e within V_up x P, and V_i x e
-        add_cross_motion(f.V[i], e, 1.0, view_1d(row, 6, 6))
+        P, Q, rest = view_1d(row, 0, 6), view_1d(row, 6, 6), view_1d(row, 12, 6)
+        add_to(along, P)
+        add_to(along, rest)
+        add_cross_motion(f.V[i], along, 1.0, Q)
         if t.parent[i] >= 0:
-            add_cross_motion(f.V[t.parent[i]], e, 1.0, view_1d(row, 6, 6))
-        # dS/dq a and c', in Q
-        for k in range(6):
-            given[k] = rates[216 + 6 * (l - first) + k]
-            # change of column l along v
-            for j in range(first, t.iv[i + 1]):
-                given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * a[j]
-        motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
-        for k in range(6):
-            row[6 + k] += out[k]
-            given[k] = 0.0
-            for j in range(first, t.iv[i + 1]):
-                given[k] += rates[36 * (j - first) + 6 * (l - first) + k] * v[j]
-        motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
-        for k in range(6):
-            row[12 + k] += out[k]
+            add_cross_motion(f.V[t.parent[i]], along, 1.0, Q)
+        # dS/dq a and c' in Q, the change of the column along v in its rate
+        add_to(pushed, Q)
+        add_to(turned, rest)

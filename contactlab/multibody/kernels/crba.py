@@ -13,7 +13,20 @@ from __future__ import annotations
 from contactlab.multibody.kernels.codes import FLOATING, GOOD, NOT_FINITE, POSES
 from contactlab.multibody.kernels.kinematics import poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    add_to,
+    cross,
+    dot,
+    linear,
+    rotate,
+    subtract,
+    symmetric_times,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -27,79 +40,34 @@ def world_inertias(t: Tree, R: FloatArray, p: FloatArray, B: FloatArray) -> None
     for i in range(t.parent.shape[0]):
         # centre of mass
         Ri = R[i]
-        r0, r1, r2, r3, r4, r5, r6, r7, r8 = Ri[0], Ri[1], Ri[2], Ri[3], Ri[4], Ri[5], Ri[6], Ri[7], Ri[8]
-        com = t.com[i]
-        pi = p[i]
-        po = p[t.root[i]]
-        x, y, z = com[0], com[1], com[2]
-        cx = r0 * x + r1 * y + r2 * z + (pi[0] - po[0])
-        cy = r3 * x + r4 * y + r5 * z + (pi[1] - po[1])
-        cz = r6 * x + r7 * y + r8 * z + (pi[2] - po[2])
-        # R J, row by row
+        c = add(rotate(Ri, vector(t.com[i])), subtract(vector(p[i]), vector(p[t.root[i]])))
+        # rows of R, and of R J
         J = t.inertia[i]
-        xx, yy, zz, xy, xz, yz = J[0], J[1], J[2], J[3], J[4], J[5]
-        a0 = r0 * xx + r1 * xy + r2 * xz
-        a1 = r0 * xy + r1 * yy + r2 * yz
-        a2 = r0 * xz + r1 * yz + r2 * zz
-        b0 = r3 * xx + r4 * xy + r5 * xz
-        b1 = r3 * xy + r4 * yy + r5 * yz
-        b2 = r3 * xz + r4 * yz + r5 * zz
-        c0 = r6 * xx + r7 * xy + r8 * xz
-        c1 = r6 * xy + r7 * yy + r8 * yz
-        c2 = r6 * xz + r7 * yz + r8 * zz
+        x, y, z = vector(Ri), vector_at(Ri, 3), vector_at(Ri, 6)
+        a, b, e = symmetric_times(J, x), symmetric_times(J, y), symmetric_times(J, z)
         # J in world axes, moved to the origin
-        m = t.mass[i]
-        hx = m * cx
-        hy = m * cy
-        hz = m * cz
+        h = times(t.mass[i], c)
         Bi = B[i]
-        Bi[0] = m
-        Bi[1] = hx
-        Bi[2] = hy
-        Bi[3] = hz
-        Bi[4] = a0 * r0 + a1 * r1 + a2 * r2 + (hy * cy + hz * cz)
-        Bi[5] = b0 * r3 + b1 * r4 + b2 * r5 + (hx * cx + hz * cz)
-        Bi[6] = c0 * r6 + c1 * r7 + c2 * r8 + (hx * cx + hy * cy)
-        Bi[7] = a0 * r3 + a1 * r4 + a2 * r5 - hx * cy
-        Bi[8] = a0 * r6 + a1 * r7 + a2 * r8 - hx * cz
-        Bi[9] = b0 * r6 + b1 * r7 + b2 * r8 - hy * cz
+        Bi[0] = t.mass[i]
+        Bi[1], Bi[2], Bi[3] = h
+        Bi[4] = dot(a, x) + (h[1] * c[1] + h[2] * c[2])
+        Bi[5] = dot(b, y) + (h[0] * c[0] + h[2] * c[2])
+        Bi[6] = dot(e, z) + (h[0] * c[0] + h[1] * c[1])
+        Bi[7] = dot(a, y) - h[0] * c[1]
+        Bi[8] = dot(a, z) - h[0] * c[2]
+        Bi[9] = dot(b, z) - h[1] * c[2]
 
 
-@kernel(inline=True)
-def inertia_times(B: FloatArray, s: FloatArray) -> tuple[float, float, float, float, float, float]:
+@kernel(inner=True)
+def inertia_times(B: FloatArray, s: FloatArray) -> tuple[Vec3, Vec3]:
     """Return B s = (J w + h x v, m v - h x w) for an inertia B (10,) of `world_inertias` and s = (w, v); h = m c."""
-    m, hx, hy, hz = B[0], B[1], B[2], B[3]
-    a, b, c, d, e, f = s[0], s[1], s[2], s[3], s[4], s[5]
-    return (
-        B[4] * a + B[7] * b + B[8] * c + (hy * f - hz * e),
-        B[7] * a + B[5] * b + B[9] * c + (hz * d - hx * f),
-        B[8] * a + B[9] * b + B[6] * c + (hx * e - hy * d),
-        m * d - (hy * c - hz * b),
-        m * e - (hz * a - hx * c),
-        m * f - (hx * b - hy * a),
+    h, w, v = vector_at(B, 1), vector(s), linear(s)
+    moment = (
+        B[4] * w[0] + B[7] * w[1] + B[8] * w[2],
+        B[7] * w[0] + B[5] * w[1] + B[9] * w[2],
+        B[8] * w[0] + B[9] * w[1] + B[6] * w[2],
     )
-
-
-@kernel(inline=True)
-def project_on_free_root(
-    a: float, b: float, c: float, d: float, e: float, g: float, S: FloatArray, at: int, j: int, M: FloatArray
-) -> None:
-    """Fill the entries of M between degree of freedom j and the root, whose entries begin at ``at``.
-
-    Degree of freedom j is moved by the force (a, b, c, d, e, g).
-    """
-    row = M[j]
-    for k in range(3):
-        # translation k
-        s = S[at + k]
-        shift = s[3] * d + s[4] * e + s[5] * g
-        row[at + k] = shift
-        M[at + k, j] = shift
-        # rotation k
-        s = S[at + 3 + k]
-        turn = s[0] * a + s[1] * b + s[2] * c
-        row[at + 3 + k] = turn
-        M[at + 3 + k, j] = turn
+    return add(moment, cross(h, v)), subtract(times(B[0], v), cross(h, w))
 
 
 @kernel
@@ -108,41 +76,31 @@ def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> flo
 
     Return a sum that is finite exactly if these entries are.
     """
-    m, hx, hy, hz = B[0], B[1], B[2], B[3]
     total = 0.0
     for k in range(3):
-        # translation k: its moment on the rotations, and its force on the translations
-        shifted = M[at + k]
-        turned = M[at + 3 + k]
-        s = S[at + k]
-        x, y, z = s[3], s[4], s[5]
-        a = hy * z - hz * y
-        b = hz * x - hx * z
-        c = hx * y - hy * x
+        # force and moment on a translation, and moment on a rotation
+        force, turn = linear(S[at + k]), vector(S[at + 3 + k])
+        moment = cross(vector_at(B, 1), force)
+        turned = (
+            B[4] * turn[0] + B[7] * turn[1] + B[8] * turn[2],
+            B[7] * turn[0] + B[5] * turn[1] + B[9] * turn[2],
+            B[8] * turn[0] + B[9] * turn[1] + B[6] * turn[2],
+        )
         for l in range(3):
-            other = S[at + 3 + l]
-            value = a * other[0] + b * other[1] + c * other[2]
-            shifted[at + 3 + l] = value
-            M[at + 3 + l, at + k] = value
+            set_both(M, at + k, at + 3 + l, dot(moment, vector(S[at + 3 + l])))
         for l in range(k + 1):
-            other = S[at + l]
-            value = m * (x * other[3] + y * other[4] + z * other[5])
-            shifted[at + l] = value
-            M[at + l, at + k] = value
-        # rotation k on the rotations
-        s = S[at + 3 + k]
-        x, y, z = s[0], s[1], s[2]
-        a = B[4] * x + B[7] * y + B[8] * z
-        b = B[7] * x + B[5] * y + B[9] * z
-        c = B[8] * x + B[9] * y + B[6] * z
-        for l in range(k + 1):
-            other = S[at + 3 + l]
-            value = a * other[0] + b * other[1] + c * other[2]
-            turned[at + 3 + l] = value
-            M[at + 3 + l, at + 3 + k] = value
+            set_both(M, at + k, at + l, B[0] * dot(force, linear(S[at + l])))
+            set_both(M, at + 3 + k, at + 3 + l, dot(turned, vector(S[at + 3 + l])))
         # infinite entries of h do not appear on a diagonal
-        total += hx + hy + hz + shifted[at + k] + turned[at + 3 + k]
+        total += B[1] + B[2] + B[3] + M[at + k, at + k] + M[at + 3 + k, at + 3 + k]
     return total
+
+
+@kernel(inner=True)
+def set_both(M: FloatArray, i: int, j: int, value: float) -> None:
+    """Fill entries (i, j) and (j, i) of a symmetric matrix."""
+    M[i, j] = value
+    M[j, i] = value
 
 
 @kernel
@@ -186,9 +144,7 @@ def composite_matrix(
         at = t.iv[root] - begin
         free = t.kind[root] == FLOATING and at >= 0
         if up >= 0:
-            Bu = B[up]
-            for k in range(10):
-                Bu[k] += Bi[k]
+            add_to(Bi, B[up])
         elif free:
             rest += 0.0 * free_root_block(Bi, S, at, M)
             continue
@@ -196,21 +152,21 @@ def composite_matrix(
         end = at + 6 if free else 0
         for j in range(t.iv[i + 1] - begin - 1, t.iv[i] - begin - 1, -1):
             # the force that moves everything beyond joint j at unit acceleration acts on each joint of the path
-            a, b, c, d, e, g = inertia_times(Bi, S[j])
-            rest += 0.0 * (a + b + c + d + e + g)
-            row = M[j]
+            moment, force = inertia_times(Bi, S[j])
+            rest += 0.0 * (moment[0] + moment[1] + moment[2] + force[0] + force[1] + force[2])
             k = j
             # compared with 0 too: the compiler then knows that no index counts from the end
             while k >= 0:
                 if k < end:
                     break
                 s = S[k]
-                value = s[0] * a + s[1] * b + s[2] * c + (s[3] * d + s[4] * e + s[5] * g)
-                row[k] = value
-                M[k, j] = value
+                set_both(M, j, k, dot(vector(s), moment) + dot(linear(s), force))
                 k = branch[k]
             if free and j >= 0:
-                project_on_free_root(a, b, c, d, e, g, S, at, j, M)
+                # translations of the root, then its rotations
+                for l in range(3):
+                    set_both(M, j, at + l, dot(linear(S[at + l]), force))
+                    set_both(M, j, at + 3 + l, dot(vector(S[at + 3 + l]), moment))
     # rotors
     for j in range(t.iv[last] - begin):
         M[j, j] += t.armature[begin + j]

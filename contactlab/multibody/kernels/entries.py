@@ -15,15 +15,16 @@ from typing import Any
 
 from contactlab.multibody.kernels.articulated import aba, factor_inertia, solve_inertia
 from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns, centroidal_rates
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
+from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
-from contactlab.multibody.kernels.layout import BODIES, LINKS, NQ, NV, model_and_workspace_views, stack
+from contactlab.multibody.kernels.layout import LINKS, NQ, NV, model_and_workspace_views, stack
 from contactlab.multibody.kernels.newton_euler import rnea
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.kernels.vectors import copy, fill
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
@@ -44,9 +45,7 @@ def fast_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: Float
     """Zero M and fill it by `crba`; return a code, `NEEDS_GENERAL_ENTRY` for a wrong length."""
     if q.shape[0] != I[NQ]:
         return NEEDS_GENERAL_ENTRY
-    for i in range(M.shape[0]):
-        for j in range(M.shape[1]):
-            M[i, j] = 0.0
+    fill(0.0, view_1d(M, 0, M.size))
     work = W if W.shape[0] else stack()
     return crba(I, F, q, view_2d(W, 0, 0, CUSTOM_ROW), work, NOTHING, M)
 
@@ -69,22 +68,16 @@ def fast_derivatives(
     q: FloatArray,
     v: FloatArray,
     x: FloatArray,
-    f_ext: FloatArray,
-    custom: FloatArray,
-    rates: FloatArray,
     W: FloatArray,
     out: FloatArray,
-    ready: int,
     forward: int,
 ) -> int:
-    """Fill ``out`` by `dynamics_derivatives`; return its code, or `NEEDS_GENERAL_ENTRY` for a wrong length.
-
-    It serves every call of one instant, with external forces, custom joints or kept kinematics too.
-    """
-    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV] or f_ext.shape[0] not in (0, I[BODIES]):
+    """Fill ``out`` by `dynamics_derivatives`; return its code, or `NEEDS_GENERAL_ENTRY` for a wrong length."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV]:
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
-    return dynamics_derivatives(I, F, q, v, x, f_ext, custom, rates, work, ready, forward, out)
+    none, no_row, no_rates = view_2d(W, 0, 0, 6), view_2d(W, 0, 0, CUSTOM_ROW), view_2d(W, 0, 0, CUSTOM_RATES)
+    return dynamics_derivatives(I, F, q, v, x, none, no_row, no_rates, work, NOTHING, forward, out)
 
 
 @kernel(inline=True)
@@ -193,9 +186,7 @@ def solve_mass_matrix(
     P = view_2d(W, scratch, I[LINKS], 6)
     # factor and solve
     for b in range(start, stop):
-        right = row(tau, b)
-        for j in range(x.shape[1]):
-            x[b, j] = right[j]
+        copy(row(tau, b), x[b])
         codes[b] = factor_inertia(I, F, row(q, b), row(custom, b), W, NOTHING, factor)
         if codes[b] == GOOD:
             codes[b] = solve_inertia(I, F, factor, P, x[b : b + 1])

@@ -30,9 +30,20 @@ from contactlab.multibody.kernels.codes import (
 )
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import add_to, copy, cross, dot, fill, linear, times, vector, vector_at
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def quaternion_product(v: float, a: Vec3, w: float, b: Vec3) -> tuple[float, Vec3]:
+    """Return the real and the imaginary part of the product of (v, a) and (w, b)."""
+    return v * w - a[0] * b[0] - a[1] * b[1] - a[2] * b[2], (
+        v * b[0] + a[0] * w + a[1] * b[2] - a[2] * b[1],
+        v * b[1] - a[0] * b[2] + a[1] * w + a[2] * b[0],
+        v * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * w,
+    )
 
 
 @kernel(inline=True)
@@ -47,21 +58,11 @@ def rotate_quaternion(q: FloatArray, at: int, a: float, b: float, c: float, out:
         angle = np.sqrt(squared)
         w = np.cos(0.5 * angle)
         s = np.sin(0.5 * angle) / angle
-    x = s * a
-    y = s * b
-    z = s * c
-    # product
-    qw, qx, qy, qz = q[at], q[at + 1], q[at + 2], q[at + 3]
-    rw = qw * w - qx * x - qy * y - qz * z
-    rx = qw * x + qx * w + qy * z - qz * y
-    ry = qw * y - qx * z + qy * w + qz * x
-    rz = qw * z + qx * y - qy * x + qz * w
+    w, v = quaternion_product(q[at], vector_at(q, at + 1), w, (s * a, s * b, s * c))
     # unit length
-    inverse = 1.0 / np.sqrt(rw * rw + rx * rx + ry * ry + rz * rz)
-    out[at] = rw * inverse
-    out[at + 1] = rx * inverse
-    out[at + 2] = ry * inverse
-    out[at + 3] = rz * inverse
+    inverse = 1.0 / np.sqrt(w * w + v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    out[at] = w * inverse
+    out[at + 1], out[at + 2], out[at + 3] = times(inverse, v)
 
 
 @kernel(inline=True)
@@ -70,28 +71,15 @@ def rotation_between(q0: FloatArray, q1: FloatArray, at: int, out: FloatArray, t
 
     It is in body axes, along the shorter rotation.
     """
-    # conjugate of q0, times q1
-    aw = q0[at]
-    ax = -q0[at + 1]
-    ay = -q0[at + 2]
-    az = -q0[at + 3]
-    bw, bx, by, bz = q1[at], q1[at + 1], q1[at + 2], q1[at + 3]
-    w = aw * bw - ax * bx - ay * by - az * bz
-    x = aw * bx + ax * bw + ay * bz - az * by
-    y = aw * by - ax * bz + ay * bw + az * bx
-    z = aw * bz + ax * by - ay * bx + az * bw
-    # the shorter turn
+    # conjugate of q0, times q1, and the shorter turn
+    conjugate = (-q0[at + 1], -q0[at + 2], -q0[at + 3])
+    w, v = quaternion_product(q0[at], conjugate, q1[at], vector_at(q1, at + 1))
     if w < 0.0:
-        w = -w
-        x = -x
-        y = -y
-        z = -z
+        w, v = -w, times(-1.0, v)
     # its rotation vector
-    sine = np.sqrt(x * x + y * y + z * z)
+    sine = np.sqrt(dot(v, v))
     factor = 2.0 / w * (1.0 - sine * sine / (3.0 * w * w)) if sine < 1e-5 else 2.0 * np.arctan2(sine, w) / sine
-    out[to] = factor * x
-    out[to + 1] = factor * y
-    out[to + 2] = factor * z
+    out[to], out[to + 1], out[to + 2] = times(factor, v)
 
 
 @kernel(inline=True)
@@ -161,18 +149,18 @@ def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) ->
     The rate is v, except for the entries of rotation vectors.
     """
     # v
-    for j in range(v.shape[0]):
-        out[j] = v[j]
+    copy(v, out)
     for i in range(t.parent.shape[0]):
         if t.kind[i] not in (SPHERICAL, FLOATING):
             continue
         # t x w / 2 + t x (t x w) / 12
         a = t.iv[i + 1] - 3
-        x, y, z = d[a], d[a + 1], d[a + 2]
-        cx, cy, cz = y * v[a + 2] - z * v[a + 1], z * v[a] - x * v[a + 2], x * v[a + 1] - y * v[a]
-        out[a] += 0.5 * cx + (y * cz - z * cy) / 12.0
-        out[a + 1] += 0.5 * cy + (z * cx - x * cz) / 12.0
-        out[a + 2] += 0.5 * cz + (x * cy - y * cx) / 12.0
+        turn = vector_at(d, a)
+        first = cross(turn, vector_at(v, a))
+        second = cross(turn, first)
+        out[a] += 0.5 * first[0] + second[0] / 12.0
+        out[a + 1] += 0.5 * first[1] + second[1] / 12.0
+        out[a + 2] += 0.5 * first[2] + second[2] / 12.0
 
 
 @kernel(inner=True)
@@ -233,31 +221,27 @@ def runge_kutta(
     gained, rate, acceleration = rows[4], rows[5], rows[6]
     no_row, no_wrench = view_2d(W, 0, 0, CUSTOM_ROW), view_2d(W, 0, 0, 6)
     # energies at the start
-    for k in range(4):
-        none[k] = 0.0
+    fill(0.0, none)
     if not energies_at(I, F, q, v, W, none, sums):
         return 0
     kinetic, begin = sums[13], sums[11] + sums[12]
     # energy of a free tree relative to a frame that moves at the first velocity u of its centre of mass: it is less by
     # u . (change of momentum - impulse), so an additional drift has no effect
     t, f, _, _ = model_and_workspace_views(I, F, W)
-    u0 = u1 = u2 = drift = 0.0
+    u, drift = (0.0, 0.0, 0.0), 0.0
     if t.kind[0] == FLOATING and sums[0] > 0.0:
-        u0, u1, u2 = sums[4] / sums[0], sums[5] / sums[0], sums[6] / sums[0]
-        drift = u0 * sums[4] + u1 * sums[5] + u2 * sums[6]
-        drift += h * sums[0] * (u0 * t.gravity[0] + u1 * t.gravity[1] + u2 * t.gravity[2])
+        u = (sums[4] / sums[0], sums[5] / sums[0], sums[6] / sums[0])
+        drift = dot(u, vector_at(sums, 4)) + h * sums[0] * dot(u, vector(t.gravity))
         for j in range(3):
-            drift += h * tau[j] * (u0 * f.S[j, 3] + u1 * f.S[j, 4] + u2 * f.S[j, 5])
+            drift += h * tau[j] * dot(u, linear(f.S[j]))
     # increase the number of parts until the energy is kept
     parts = max(wanted, 1)
     while parts <= MAX_PARTS:
         part = h / parts
         work, finite = 0.0, True
         # start from the given state
-        for j in range(nq):
-            q_at[j] = q[j]
-        for j in range(nv):
-            v_at[j] = v[j]
+        copy(q, q_at)
+        copy(v, v_at)
         # one part: four stages
         for _ in range(parts):
             for j in range(nv):
@@ -270,8 +254,7 @@ def runge_kutta(
                     d[j] = way * rate[j]
                     v_stage[j] = v_at[j] + way * acceleration[j]
                 if stage == 0:
-                    for j in range(nq):
-                        q_stage[j] = q_at[j]
+                    copy(q_at, q_stage)
                 else:
                     integrate_configuration(I, F, q_at, d, 1.0, q_stage)
                 # its rates
@@ -288,20 +271,16 @@ def runge_kutta(
                 break
             # state after the part
             integrate_configuration(I, F, q_at, moved, 1.0, q_stage)
-            for j in range(nq):
-                q_at[j] = q_stage[j]
-            for j in range(nv):
-                v_at[j] += gained[j]
+            copy(q_stage, q_at)
+            add_to(gained, v_at)
         # error of the energy
         more = 2
         if finite and energies_at(I, F, q_at, v_at, W, none, sums):
-            error = abs(sums[11] + sums[12] - begin - work - (u0 * sums[4] + u1 * sums[5] + u2 * sums[6] - drift))
+            error = abs(sums[11] + sums[12] - begin - work - (dot(u, vector_at(sums, 4)) - drift))
             bound = ENERGY_TOLERANCE * max(kinetic, sums[13]) + ROUNDING * (abs(begin) + abs(work))
             if wanted > 0 or error <= bound:
-                for j in range(nq):
-                    q_out[j] = q_at[j]
-                for j in range(nv):
-                    v_out[j] = v_at[j]
+                copy(q_at, q_out)
+                copy(v_at, v_out)
                 return parts
             # more parts: the error is of fourth order
             while more < 8 and error > bound * more**4:

@@ -5,9 +5,25 @@ link of their tree. Inertias and columns then add up along the tree without chan
 
 The helpers of rare joints are compiled once each, not inlined at every call. This shortens the first run and costs no
 speed.
+
+Most links of most robots are of this kind, so their poses are computed in scalars. Links of a branch depend on each
+other, so the latency from the parent's rotation to the link's rotation counts, and intermediate memory adds to it.
+
+A library's two calls per joint for sine and cosine take longer than all other parts of a link's pose. Here one loop
+without branches and calls processes as many joints together as fit into the processor's vectors.
+
+An angle is reduced to |y| <= pi/4 by subtracting a multiple of pi/2. pi/2 is known to 119 bits, in three parts whose
+products are exact (Cody and Waite, Software Manual for the Elementary Functions, 1980, chapter 8). t carries the part
+that y cannot hold. Then sin y = y + y^3 S(y^2) and cos y = 1 - y^2/2 + y^4 C(y^2), with the polynomials of degree 5
+whose largest error is least (2^-58 of sin y, 2^-64). Results are within one unit in the last place, and the same bits
+on every machine. Angles beyond `MAX_ANGLE`, and infinite ones, go to the library.
 """
 
 from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
 
 from contactlab.multibody.kernels.codes import (
     CUSTOM,
@@ -16,17 +32,168 @@ from contactlab.multibody.kernels.codes import (
     POSES,
     PRISMATIC,
     REVOLUTE,
+    REVOLUTE_X,
+    REVOLUTE_Y,
     REVOLUTE_Z,
     SCREW,
     SPHERICAL,
     TRANSLATION,
+    VECTOR_WIDTH,
     VELOCITIES,
 )
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, model_and_workspace_views, tree
-from contactlab.multibody.kernels.revolute import joint_sines_cosines, revolute_pose
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    add_spatial,
+    copy,
+    cross,
+    cross_linear,
+    fill,
+    linear,
+    put,
+    put_spatial,
+    rotate,
+    subtract,
+    times,
+    transform,
+    vector,
+    vector_at,
+)
 from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
+
+#: Largest angle of the loop. The number of quarter turns must fit in the 20 bits that the parts of pi/2 leave free.
+MAX_ANGLE: Final = 1e5
+
+PER_QUARTER: Final = 2.0 / np.pi
+
+# pi/2: 33 bits, 33 bits, and the remaining ones.
+QUARTER_1: Final = float.fromhex("0x1.921fb544p+0")
+
+QUARTER_2: Final = float.fromhex("0x1.0b4611a6p-34")
+
+QUARTER_3: Final = float.fromhex("0x1.3198a2e037073p-69")
+
+# Coefficients of S and C.
+S0, S1, S2, S3, S4, S5 = (
+    -0.16666666666666632, 0.008333333333322488, -0.00019841269829855645,
+    2.755731370607659e-06, -2.5050760074953807e-08, 1.5896898535079153e-10,
+)  # fmt: skip
+
+C0, C1, C2, C3, C4, C5 = (
+    0.0416666666666666, -0.0013888888888874472, 2.4801587289669294e-05,
+    -2.755731440019599e-07, 2.0875729147986038e-09, -1.1359926502640998e-11,
+)  # fmt: skip
+
+
+@kernel
+def sines_cosines(x: FloatArray, c: FloatArray) -> None:
+    """Fill c, of the length of x, with the cosines of x, and overwrite x with its sines."""
+    # large angles by the library
+    large = 0
+    for k in range(x.shape[0]):
+        large += 0 if abs(x[k]) <= MAX_ANGLE else 1
+    if large:
+        for k in range(x.shape[0]):
+            angle = x[k]
+            c[k] = np.cos(angle)
+            x[k] = np.sin(angle)
+        return
+    for k in range(x.shape[0]):
+        # angle less a multiple of pi/2, in two parts
+        angle = x[k]
+        quarters = np.rint(angle * PER_QUARTER)
+        first = angle - quarters * QUARTER_1
+        part = quarters * QUARTER_2
+        r = first - part
+        part = quarters * QUARTER_3 - ((first - r) - part)
+        y = r - part
+        t = (r - y) - part
+        # polynomials
+        z = y * y
+        half = 0.5 * z
+        sine = y + (y * (z * (S0 + z * (S1 + z * (S2 + z * (S3 + z * (S4 + z * S5)))))) + t * (1.0 - half))
+        most = 1.0 - half
+        cosine = most + (
+            ((1.0 - most) - half) + (z * (z * (C0 + z * (C1 + z * (C2 + z * (C3 + z * (C4 + z * C5)))))) - y * t)
+        )
+        # quarter turns exchange the two and change signs; in floating point, since integers of 64 bits are slow in
+        # vectors
+        turn = quarters - 4.0 * np.floor(0.25 * quarters)
+        odd = (turn == 1.0) | (turn == 3.0)
+        a = cosine if odd else sine
+        b = sine if odd else cosine
+        x[k] = -a if turn >= 2.0 else a
+        c[k] = -b if (turn == 1.0) | (turn == 2.0) else b
+
+
+@kernel(inline=True)
+def joint_sines_cosines(t: Tree, q: FloatArray, out: FloatArray) -> int:
+    """Fill ``out`` with sines and cosines of the joints that turn about an axis; return the place of the first cosine.
+
+    In the order of the links. ``out`` has 2 nl places, rounded up so that whole vectors are filled.
+    """
+    # angles
+    count = 0
+    for i in range(t.parent.shape[0]):
+        kind = t.kind[i]
+        if kind <= REVOLUTE or kind == SCREW:
+            out[count] = q[t.iq[i]]
+            count += 1
+    # zeros up to a whole vector
+    full = (count + VECTOR_WIDTH - 1) // VECTOR_WIDTH * VECTOR_WIDTH
+    for k in range(count, full):
+        out[k] = 0.0
+    sines_cosines(view_1d(out, 0, full), view_1d(out, full, full))
+    return full
+
+
+@kernel(inner=True)
+def turned(c: float, s: float, a: Vec3, b: Vec3) -> tuple[Vec3, Vec3]:
+    """Return two axes after a turn from the first to the second, by its cosine and sine."""
+    return add(times(c, a), times(s, b)), subtract(times(c, b), times(s, a))
+
+
+@kernel(inline=True)
+def revolute_pose(
+    kind: int,
+    c: float,
+    s: float,
+    Ru: FloatArray,
+    pu: FloatArray,
+    X: FloatArray,
+    x: FloatArray,
+    about: FloatArray,
+    R: FloatArray,
+    p: FloatArray,
+    column: FloatArray,
+) -> None:
+    """Fill the link's R (9,), p (3,) and motion column (6,) about the point ``about``, which may be p itself.
+
+    ``Ru`` and ``pu`` are the parent's pose, ``X`` and ``x`` the joint's pose in the parent; c and s are cosine and sine
+    of the joint's angle.
+    """
+    # origin, and the joint's axes in the world
+    origin = transform(Ru, vector(pu), vector(x))
+    put(origin, p)
+    e0, e1, e2 = (rotate(Ru, (X[0], X[3], X[6])), rotate(Ru, (X[1], X[4], X[7])), rotate(Ru, (X[2], X[5], X[8])))
+    # rotation about one of them
+    axis = e0
+    if kind == REVOLUTE_X:
+        e1, e2 = turned(c, s, e1, e2)
+    elif kind == REVOLUTE_Y:
+        axis = e1
+        e2, e0 = turned(c, s, e2, e0)
+    else:
+        axis = e2
+        e0, e1 = turned(c, s, e0, e1)
+    R[0], R[3], R[6] = e0
+    R[1], R[4], R[7] = e1
+    R[2], R[5], R[8] = e2
+    # motion column
+    put_spatial(axis, cross(subtract(origin, vector(about)), axis), column)
+
 
 #: Largest deviation of the squared length of a quaternion from 1.
 QUATERNION_TOLERANCE = 2e-6
@@ -45,41 +212,28 @@ def quaternion_matrix(q: FloatArray, at: int, B: FloatArray) -> bool:
         return False
     # rows
     s = 2.0 / squared
-    B[0] = 1.0 - s * (y * y + z * z)
-    B[1] = s * (x * y - w * z)
-    B[2] = s * (x * z + w * y)
-    B[3] = s * (x * y + w * z)
-    B[4] = 1.0 - s * (x * x + z * z)
-    B[5] = s * (y * z - w * x)
-    B[6] = s * (x * z - w * y)
-    B[7] = s * (y * z + w * x)
-    B[8] = 1.0 - s * (x * x + y * y)
+    B[0], B[1], B[2] = 1.0 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)
+    B[3], B[4], B[5] = s * (x * y + w * z), 1.0 - s * (x * x + z * z), s * (y * z - w * x)
+    B[6], B[7], B[8] = s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y)
     return True
 
 
 @kernel
-def axis_matrix(x: float, y: float, z: float, c: float, s: float, B: FloatArray) -> None:
-    """Fill B (9,) with the rotation matrix by rows about the unit axis (x, y, z), from cosine and sine of the angle."""
-    d = 1.0 - c
-    B[0] = c + d * x * x
-    B[1] = d * x * y - s * z
-    B[2] = d * x * z + s * y
-    B[3] = d * x * y + s * z
-    B[4] = c + d * y * y
-    B[5] = d * y * z - s * x
-    B[6] = d * x * z - s * y
-    B[7] = d * y * z + s * x
-    B[8] = c + d * z * z
+def axis_matrix(axis: Vec3, c: float, s: float, B: FloatArray) -> None:
+    """Fill B (9,) with the rotation matrix by rows about a unit axis, from cosine and sine of the angle."""
+    d, (x, y, z) = 1.0 - c, axis
+    B[0], B[1], B[2] = c + d * x * x, d * x * y - s * z, d * x * z + s * y
+    B[3], B[4], B[5] = d * x * y + s * z, c + d * y * y, d * y * z - s * x
+    B[6], B[7], B[8] = d * x * z - s * y, d * y * z + s * x, c + d * z * z
 
 
 @kernel
 def matrix_product(A: FloatArray, B: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` with A B for flat matrices (9,); out is neither of them."""
     for row in range(0, 9, 3):
-        x, y, z = A[row], A[row + 1], A[row + 2]
-        out[row] = x * B[0] + y * B[3] + z * B[6]
-        out[row + 1] = x * B[1] + y * B[4] + z * B[7]
-        out[row + 2] = x * B[2] + y * B[5] + z * B[8]
+        x, y, z = vector_at(A, row)
+        for k in range(3):
+            out[row + k] = x * B[k] + y * B[3 + k] + z * B[6 + k]
 
 
 @kernel
@@ -122,147 +276,81 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
             revolute_pose(kind, c, s, Ru, pu, X, t.p[i], p[root], Ri, pi, S[iv])
             turning += 1
             continue
-        # A: the joint's axes in the world; pi: its origin
-        px, py, pz = t.p[i, 0], t.p[i, 1], t.p[i, 2]
+        # A: the joint's axes in the world; then its origin
+        here = vector(t.p[i])
         if up >= 0:
-            Ru = R[up]
-            matrix_product(Ru, X, A)
-            pi[0] = p[up, 0] + Ru[0] * px + Ru[1] * py + Ru[2] * pz
-            pi[1] = p[up, 1] + Ru[3] * px + Ru[4] * py + Ru[5] * pz
-            pi[2] = p[up, 2] + Ru[6] * px + Ru[7] * py + Ru[8] * pz
+            matrix_product(R[up], X, A)
+            here = transform(R[up], vector(p[up]), here)
         else:
-            for k in range(9):
-                A[k] = X[k]
-            pi[0] = px
-            pi[1] = py
-            pi[2] = pz
-        # motion of the joint
-        if kind == PRISMATIC:
-            for k in range(9):
-                Ri[k] = A[k]
-            x, y, z = t.axis[i, 3], t.axis[i, 4], t.axis[i, 5]
-            translation_column(S[iv], A, x, y, z)
+            copy(X, A)
+        # motion of the joint: shifts first
+        if kind in (TRANSLATION, FLOATING):
+            here = add(here, rotate(A, vector_at(q, iq)))
             for k in range(3):
-                pi[k] += S[iv, 3 + k] * q[iq]
+                put_spatial((0.0, 0.0, 0.0), (A[k], A[3 + k], A[6 + k]), S[iv + k])
+        elif kind in (PRISMATIC, SCREW):
+            shift = rotate(A, linear(t.axis[i]))
+            here = add(here, times(q[iq], shift))
+            put_spatial((0.0, 0.0, 0.0), shift, S[iv])
+        elif kind == CUSTOM:
+            here = add(here, rotate(A, vector_at(custom[t.custom[i]], 9)))
+        put(here, pi)
+        # then rotations
+        if kind in (PRISMATIC, TRANSLATION):
+            copy(A, Ri)
         elif kind in (REVOLUTE, SCREW):
-            x, y, z = t.axis[i, 0], t.axis[i, 1], t.axis[i, 2]
-            axis_matrix(x, y, z, angles[cosines + turning], angles[turning], B)
+            w = vector(t.axis[i])
+            axis_matrix(w, angles[cosines + turning], angles[turning], B)
             turning += 1
             matrix_product(A, B, Ri)
-            wx = A[0] * x + A[1] * y + A[2] * z
-            wy = A[3] * x + A[4] * y + A[5] * z
-            wz = A[6] * x + A[7] * y + A[8] * z
+            w = rotate(A, w)
             if kind == SCREW:
-                # a screw also shifts
-                translation_column(S[iv], A, t.axis[i, 3], t.axis[i, 4], t.axis[i, 5])
-                sx, sy, sz = S[iv, 3], S[iv, 4], S[iv, 5]
-                pi[0] += sx * q[iq]
-                pi[1] += sy * q[iq]
-                pi[2] += sz * q[iq]
-                rotation_column(S[iv], wx, wy, wz, pi, p[root])
-                S[iv, 3] += sx
-                S[iv, 4] += sy
-                S[iv, 5] += sz
+                add_spatial(w, cross(subtract(here, vector(p[root])), w), S[iv])
             else:
-                rotation_column(S[iv], wx, wy, wz, pi, p[root])
-        elif kind == SPHERICAL:
-            if not quaternion_matrix(q, iq, B):
-                return iq
-            matrix_product(A, B, Ri)
-            for k in range(3):
-                rotation_column(S[iv + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
-        elif kind == TRANSLATION:
-            for k in range(9):
-                Ri[k] = A[k]
-            add_rotated(A, q, iq, pi)
-            for k in range(3):
-                translation_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
-        elif kind == FLOATING:
-            if not quaternion_matrix(q, iq + 3, B):
-                return iq + 3
-            matrix_product(A, B, Ri)
-            add_rotated(A, q, iq, pi)
-            for k in range(3):
-                translation_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
-                rotation_column(S[iv + 3 + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
+                put_spatial(w, cross(subtract(here, vector(p[root])), w), S[iv])
         elif kind == CUSTOM:
-            # columns of a custom joint, from the axes of the child to the world
             row = custom[t.custom[i]]
-            matrix_product(A, row[:9], Ri)
-            add_rotated(A, row, 9, pi)
+            matrix_product(A, row, Ri)
             for k in range(t.iv[i + 1] - iv):
-                column = row[12 + 6 * k : 18 + 6 * k]
-                turned = S[iv + k]
-                for m in range(3):
-                    turned[m] = Ri[3 * m] * column[0] + Ri[3 * m + 1] * column[1] + Ri[3 * m + 2] * column[2]
-                rotation_column(turned, turned[0], turned[1], turned[2], pi, p[root])
-                for m in range(3):
-                    turned[3 + m] += Ri[3 * m] * column[3] + Ri[3 * m + 1] * column[4] + Ri[3 * m + 2] * column[5]
+                w, v = motion_in_world(Ri, pi, p[root], view_1d(row, 12 + 6 * k, 6))
+                put_spatial(w, v, S[iv + k])
+        else:
+            # a quaternion, after the shift of a floating joint
+            start = 3 if kind == FLOATING else 0
+            if not quaternion_matrix(q, iq + start, B):
+                return iq + start
+            matrix_product(A, B, Ri)
+            for k in range(3):
+                w = (Ri[k], Ri[3 + k], Ri[6 + k])
+                put_spatial(w, cross(subtract(here, vector(p[root])), w), S[iv + start + k])
     return GOOD
 
 
-@kernel
-def add_rotated(A: FloatArray, d: FloatArray, at: int, pi: FloatArray) -> None:
-    """Add A d[at:at + 3] to the vector pi (3,), for a matrix A (9,), row by row."""
-    x, y, z = d[at], d[at + 1], d[at + 2]
-    pi[0] += A[0] * x + A[1] * y + A[2] * z
-    pi[1] += A[3] * x + A[4] * y + A[5] * z
-    pi[2] += A[6] * x + A[7] * y + A[8] * z
-
-
-@kernel
-def rotation_column(column: FloatArray, x: float, y: float, z: float, at: FloatArray, about: FloatArray) -> None:
-    """Fill the spatial velocity, about ``about``, of turning at unit rate about the axis (x, y, z) through ``at``."""
-    dx = at[0] - about[0]
-    dy = at[1] - about[1]
-    dz = at[2] - about[2]
-    column[0] = x
-    column[1] = y
-    column[2] = z
-    column[3] = dy * z - dz * y
-    column[4] = dz * x - dx * z
-    column[5] = dx * y - dy * x
-
-
-@kernel
-def translation_column(column: FloatArray, A: FloatArray, x: float, y: float, z: float) -> None:
-    """Fill the motion column (6,) of a shift along (x, y, z), a direction in the axes A (9,)."""
-    column[0] = 0.0
-    column[1] = 0.0
-    column[2] = 0.0
-    column[3] = A[0] * x + A[1] * y + A[2] * z
-    column[4] = A[3] * x + A[4] * y + A[5] * z
-    column[5] = A[6] * x + A[7] * y + A[8] * z
+@kernel(inner=True)
+def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatArray) -> tuple[Vec3, Vec3]:
+    """Return the motion vector s of child axes at the child's origin, in world axes about the point ``about``."""
+    w = rotate(R, vector(s))
+    return w, add(rotate(R, linear(s)), cross(subtract(vector(at), vector(about)), w))
 
 
 @kernel
 def add_cross_motion(v: FloatArray, s: FloatArray, factor: float, out: FloatArray) -> None:
     """Add factor v x s to ``out`` for motion vectors (6,), angular part first (Featherstone 2008, equation 2.31)."""
-    a, b, c = v[0] * factor, v[1] * factor, v[2] * factor
-    d, e, f = v[3] * factor, v[4] * factor, v[5] * factor
-    x, y, z = s[0], s[1], s[2]
-    out[0] += b * z - c * y
-    out[1] += c * x - a * z
-    out[2] += a * y - b * x
-    out[3] += b * s[5] - c * s[4] + e * z - f * y
-    out[4] += c * s[3] - a * s[5] + f * x - d * z
-    out[5] += a * s[4] - b * s[3] + d * y - e * x
+    w, u = times(factor, vector(v)), times(factor, linear(v))
+    add_spatial(cross(w, vector(s)), cross_linear(w, u, vector(s), linear(s)), out)
 
 
-@kernel(inline=True)
-def linear_velocity(s: FloatArray, dx: float, dy: float, dz: float) -> Vec3:
-    """Return the velocity at the point (dx, dy, dz) from the origin of the spatial velocity s (6,)."""
-    return s[3] + (s[1] * dz - s[2] * dy), s[4] + (s[2] * dx - s[0] * dz), s[5] + (s[0] * dy - s[1] * dx)
+@kernel(inner=True)
+def velocity_of_point(s: FloatArray, d: Vec3) -> Vec3:
+    """Return the velocity at the point d from the origin of the spatial velocity s (6,)."""
+    return add(linear(s), cross(vector(s), d))
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def screw_change(at: FloatArray, about: FloatArray, s: FloatArray) -> Vec3:
     """Return the linear part t x w of dS/dq of a screw; its column s has the shift t in addition to its rotation w."""
-    dx, dy, dz = at[0] - about[0], at[1] - about[1], at[2] - about[2]
-    x = s[3] - (dy * s[2] - dz * s[1])
-    y = s[4] - (dz * s[0] - dx * s[2])
-    z = s[5] - (dx * s[1] - dy * s[0])
-    return y * s[2] - z * s[1], z * s[0] - x * s[2], x * s[1] - y * s[0]
+    w = vector(s)
+    return cross(subtract(linear(s), cross(subtract(vector(at), vector(about)), w)), w)
 
 
 @kernel(inline=True)
@@ -281,33 +369,20 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
         kind = t.kind[i]
         if up >= 0 and kind <= PRISMATIC:
             # by far the most frequent case, in scalars: v_i = v_up + s rate, c_i = v_up x s rate
-            rate = v[first]
-            s = at.S[first]
-            a, b, c = s[0] * rate, s[1] * rate, s[2] * rate
-            d, e, f = s[3] * rate, s[4] * rate, s[5] * rate
-            Vu = at.V[up]
-            x, y, z, l, m, n = Vu[0], Vu[1], Vu[2], Vu[3], Vu[4], Vu[5]
-            Vi[0] = x + a
-            Vi[1] = y + b
-            Vi[2] = z + c
-            Vi[3] = l + d
-            Vi[4] = m + e
-            Vi[5] = n + f
-            Ci[0] = y * c - z * b
-            Ci[1] = z * a - x * c
-            Ci[2] = x * b - y * a
-            Ci[3] = y * f - z * e + m * c - n * b
-            Ci[4] = z * d - x * f + n * a - l * c
-            Ci[5] = x * e - y * d + l * b - m * a
+            Vu, s = at.V[up], at.S[first]
+            w, u = vector(Vu), linear(Vu)
+            a, b = times(v[first], vector(s)), times(v[first], linear(s))
+            put_spatial(add(w, a), add(u, b), Vi)
+            put_spatial(cross(w, a), cross_linear(w, u, a, b), Ci)
             continue
         # velocity
-        for k in range(6):
-            Vi[k] = at.V[up, k] if up >= 0 else 0.0
-            Ci[k] = 0.0
         last = t.iv[i + 1]
+        fill(0.0, Ci)
+        fill(0.0, Vi)
+        if up >= 0:
+            copy(at.V[up], Vi)
         for j in range(first, last):
-            for k in range(6):
-                Vi[k] += at.S[j, k] * v[j]
+            add_spatial(times(v[j], vector(at.S[j])), times(v[j], linear(at.S[j])), Vi)
         # directions carried along by the parent come first, then those that turn with the link itself
         if kind in (SPHERICAL, CUSTOM):
             carried = first
@@ -323,29 +398,13 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
         # own velocity products
         if kind == SCREW:
             # the moving axis of a screw with the shift t gives t x w rate^2
-            x, y, z = screw_change(at.p[i], at.p[t.root[i]], at.S[first])
-            rate = v[first]
-            Ci[3] += rate * rate * x
-            Ci[4] += rate * rate * y
-            Ci[5] += rate * rate * z
+            change = times(v[first] * v[first], screw_change(at.p[i], at.p[t.root[i]], at.S[first]))
+            add_spatial((0.0, 0.0, 0.0), change, Ci)
         elif kind == CUSTOM:
-            # S is constant in the axes of the child except for its own velocity product c, which is turned to world
-            # axes
-            row = custom[t.custom[i]]
-            Ri = at.R[i]
-            root = at.p[t.root[i]]
-            ax = Ri[0] * row[48] + Ri[1] * row[49] + Ri[2] * row[50]
-            ay = Ri[3] * row[48] + Ri[4] * row[49] + Ri[5] * row[50]
-            az = Ri[6] * row[48] + Ri[7] * row[49] + Ri[8] * row[50]
-            dx = at.p[i, 0] - root[0]
-            dy = at.p[i, 1] - root[1]
-            dz = at.p[i, 2] - root[2]
-            Ci[0] += ax
-            Ci[1] += ay
-            Ci[2] += az
-            Ci[3] += Ri[0] * row[51] + Ri[1] * row[52] + Ri[2] * row[53] + dy * az - dz * ay
-            Ci[4] += Ri[3] * row[51] + Ri[4] * row[52] + Ri[5] * row[53] + dz * ax - dx * az
-            Ci[5] += Ri[6] * row[51] + Ri[7] * row[52] + Ri[8] * row[53] + dx * ay - dy * ax
+            # S is constant in the axes of the child except for its own velocity product c
+            product = view_1d(custom[t.custom[i]], 48, 6)
+            a, b = motion_in_world(at.R[i], at.p[i], at.p[t.root[i]], product)
+            add_spatial(a, b, Ci)
 
 
 @kernel

@@ -53,13 +53,7 @@ def frames(W: FloatArray, nl: int, nv: int) -> Frames:
 
 
 # Places in the head of the integer buffer.
-LINKS: Final = 0
-
-NQ: Final = 1
-
-NV: Final = 2
-
-BODIES: Final = 3
+LINKS, NQ, NV, BODIES = range(4)
 
 HEAD: Final = 8
 

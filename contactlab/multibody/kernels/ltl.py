@@ -10,6 +10,7 @@ import numpy as np
 
 from contactlab.multibody.kernels.codes import GOOD, PIVOT, SINGULAR
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.kernels.vectors import are_finite, copy, fill
 from lcp.kernels import kernel
 
 
@@ -223,21 +224,16 @@ def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) 
             e = (e - r4[3] * d) * i4
             x[3], x[4], x[5] = d, e, (f - r5[4] * e - r5[3] * d) * i5
             continue
-        # general: L^-T
-        f = p[5] * i5
-        e = (p[4] - r5[4] * f) * i4
-        d = (p[3] - r5[3] * f - r4[3] * e) * i3
-        c = (p[2] - r5[2] * f - r4[2] * e - r3[2] * d) * i2
-        b = (p[1] - r5[1] * f - r4[1] * e - r3[1] * d - r2[1] * c) * i1
-        a = (p[0] - r5[0] * f - r4[0] * e - r3[0] * d - r2[0] * c - r1[0] * b) * i0
-        # L^-1
-        a *= i0
-        b = (b - r1[0] * a) * i1
-        c = (c - r2[1] * b - r2[0] * a) * i2
-        d = (d - r3[2] * c - r3[1] * b - r3[0] * a) * i3
-        e = (e - r4[3] * d - r4[2] * c - r4[1] * b - r4[0] * a) * i4
-        f = (f - r5[4] * e - r5[3] * d - r5[2] * c - r5[1] * b - r5[0] * a) * i5
-        x[0], x[1], x[2], x[3], x[4], x[5] = a, b, c, d, e, f
+        # general: L^-T, then L^-1
+        copy(p, x)
+        for i in range(5, -1, -1):
+            x[i] *= 1.0 / L[i, i]
+            for j in range(i):
+                x[j] -= L[i, j] * x[i]
+        for i in range(6):
+            for j in range(i - 1, -1, -1):
+                x[i] -= L[i, j] * x[j]
+            x[i] *= 1.0 / L[i, i]
 
 
 @kernel(inner=True, vectors=True)
@@ -291,16 +287,12 @@ def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArra
 @kernel
 def copy_lower(H: FloatArray, L: FloatArray) -> bool:
     """Fill L with the lower triangle of H and zeros above it; return True if all copied entries are finite."""
-    rest = 0.0
+    finite = True
     for i in range(H.shape[0]):
-        row = L[i]
-        given = H[i]
-        for j in range(i + 1):
-            row[j] = given[j]
-            rest += 0.0 * given[j]
-        for j in range(i + 1, row.shape[0]):
-            row[j] = 0.0
-    return rest == 0.0
+        fill(0.0, L[i])
+        copy(H[i], L[i, : i + 1])
+        finite = finite and are_finite(L[i])
+    return finite
 
 
 @kernel

@@ -7,9 +7,24 @@ that the joints carry.
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PER_DOF, PER_LINK, SCRATCH, VELOCITIES
-from contactlab.multibody.kernels.kinematics import fill_frames, linear_velocity
+from contactlab.multibody.kernels.kinematics import fill_frames, velocity_of_point
 from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.kernels.vectors import (
+    add,
+    add_spatial,
+    add_to,
+    cross,
+    dot,
+    linear,
+    put_spatial,
+    rotate,
+    rotate_inverse,
+    subtract,
+    symmetric_times,
+    times,
+    vector,
+)
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
@@ -56,34 +71,18 @@ def accelerations(t: Tree, S: FloatArray, C: FloatArray, a: FloatArray, g: float
 
     The world accelerates by -g times gravity, so g = 1 adds the weights. ``a`` of length 0 stands for zeros.
     """
-    # acceleration of the world
-    moving = a.shape[0] > 0
-    x = -g * t.gravity[0]
-    y = -g * t.gravity[1]
-    z = -g * t.gravity[2]
     # from the roots to the leaves
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
-        Ai = A[i]
-        Ci = C[i]
+        Ai, Ci = A[i], C[i]
         if up >= 0:
-            Au = A[up]
-            for k in range(6):
-                Ai[k] = Au[k] + Ci[k]
+            put_spatial(add(vector(A[up]), vector(Ci)), add(linear(A[up]), linear(Ci)), Ai)
         else:
-            Ai[0] = Ci[0]
-            Ai[1] = Ci[1]
-            Ai[2] = Ci[2]
-            Ai[3] = Ci[3] + x
-            Ai[4] = Ci[4] + y
-            Ai[5] = Ci[5] + z
+            put_spatial(vector(Ci), add(linear(Ci), times(-g, vector(t.gravity))), Ai)
         # accelerations of the degrees of freedom
-        if moving:
+        if a.shape[0] > 0:
             for j in range(t.iv[i], t.iv[i + 1]):
-                Sj = S[j]
-                rate = a[j]
-                for k in range(6):
-                    Ai[k] += Sj[k] * rate
+                add_spatial(times(a[j], vector(S[j])), times(a[j], linear(S[j])), Ai)
 
 
 @kernel(inline=True)
@@ -95,54 +94,22 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
     """
     for i in range(t.parent.shape[0]):
         # no force without mass
-        Fi = F[i]
-        m = t.mass[i]
-        J = t.inertia[i]
+        m, J = t.mass[i], t.inertia[i]
         if m == 0.0 and J[0] + J[1] + J[2] == 0.0:
-            for k in range(6):
-                Fi[k] = 0.0
+            put_spatial((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), F[i])
             continue
         # centre of mass
         Ri = f.R[i]
-        r0, r1, r2, r3, r4, r5, r6, r7, r8 = Ri[0], Ri[1], Ri[2], Ri[3], Ri[4], Ri[5], Ri[6], Ri[7], Ri[8]
-        com = t.com[i]
-        pi = f.p[i]
-        po = f.p[t.root[i]]
-        x, y, z = com[0], com[1], com[2]
-        cx = r0 * x + r1 * y + r2 * z + (pi[0] - po[0])
-        cy = r3 * x + r4 * y + r5 * z + (pi[1] - po[1])
-        cz = r6 * x + r7 * y + r8 * z + (pi[2] - po[2])
+        c = add(rotate(Ri, vector(t.com[i])), subtract(vector(f.p[i]), vector(f.p[t.root[i]])))
         # its velocity, then its acceleration times the mass
-        Vi = f.V[i]
-        wx, wy, wz = Vi[0], Vi[1], Vi[2]
-        Ai = A[i]
-        ax, ay, az = Ai[0], Ai[1], Ai[2]
-        ux, uy, uz = linear_velocity(Vi, cx, cy, cz)
-        fx = m * (Ai[3] + (ay * cz - az * cy) + (wy * uz - wz * uy))
-        fy = m * (Ai[4] + (az * cx - ax * cz) + (wz * ux - wx * uz))
-        fz = m * (Ai[5] + (ax * cy - ay * cx) + (wx * uy - wy * ux))
-        # angular velocity and acceleration in link axes
-        bx = r0 * wx + r3 * wy + r6 * wz
-        by = r1 * wx + r4 * wy + r7 * wz
-        bz = r2 * wx + r5 * wy + r8 * wz
-        dx = r0 * ax + r3 * ay + r6 * az
-        dy = r1 * ax + r4 * ay + r7 * az
-        dz = r2 * ax + r5 * ay + r8 * az
-        # torque about the centre of mass
-        xx, yy, zz, xy, xz, yz = J[0], J[1], J[2], J[3], J[4], J[5]
-        lx = xx * bx + xy * by + xz * bz
-        ly = xy * bx + yy * by + yz * bz
-        lz = xz * bx + yz * by + zz * bz
-        nx = xx * dx + xy * dy + xz * dz + (by * lz - bz * ly)
-        ny = xy * dx + yy * dy + yz * dz + (bz * lx - bx * lz)
-        nz = xz * dx + yz * dy + zz * dz + (bx * ly - by * lx)
+        w, turn = vector(f.V[i]), vector(A[i])
+        u = velocity_of_point(f.V[i], c)
+        force = times(m, add(add(linear(A[i]), cross(turn, c)), cross(w, u)))
+        # torque about the centre of mass, with angular velocity and acceleration in link axes
+        b = rotate_inverse(Ri, w)
+        torque = add(symmetric_times(J, rotate_inverse(Ri, turn)), cross(b, symmetric_times(J, b)))
         # moment about the origin, and force
-        Fi[0] = r0 * nx + r1 * ny + r2 * nz + (cy * fz - cz * fy)
-        Fi[1] = r3 * nx + r4 * ny + r5 * nz + (cz * fx - cx * fz)
-        Fi[2] = r6 * nx + r7 * ny + r8 * nz + (cx * fy - cy * fx)
-        Fi[3] = fx
-        Fi[4] = fy
-        Fi[5] = fz
+        put_spatial(add(rotate(Ri, torque), cross(c, force)), force, F[i])
 
 
 @kernel
@@ -156,15 +123,9 @@ def subtract_external(t: Tree, p: FloatArray, f_ext: FloatArray, F: FloatArray) 
         i = t.body_link[b]
         if i >= 0:
             # moment about the root's origin, and force
-            o = p[t.root[i]]
-            f = f_ext[b]
-            Fi = F[i]
-            Fi[0] -= f[0] - (o[1] * f[5] - o[2] * f[4])
-            Fi[1] -= f[1] - (o[2] * f[3] - o[0] * f[5])
-            Fi[2] -= f[2] - (o[0] * f[4] - o[1] * f[3])
-            Fi[3] -= f[3]
-            Fi[4] -= f[4]
-            Fi[5] -= f[5]
+            force = linear(f_ext[b])
+            moment = subtract(vector(f_ext[b]), cross(vector(p[t.root[i]]), force))
+            add_spatial(times(-1.0, moment), times(-1.0, force), F[i])
 
 
 @kernel
@@ -213,12 +174,10 @@ def joint_forces(I: IntArray, W: FloatArray, tau: FloatArray) -> int:
         Bi = B[i]
         for j in range(iv[i], iv[i + 1]):
             s = S[j]
-            tau[j] = s[0] * Bi[0] + s[1] * Bi[1] + s[2] * Bi[2] + s[3] * Bi[3] + s[4] * Bi[4] + s[5] * Bi[5]
+            tau[j] = dot(vector(s), vector(Bi)) + s[3] * Bi[3] + s[4] * Bi[4] + s[5] * Bi[5]
             rest += 0.0 * tau[j]
         up = parent[i]
         if up >= 0:
-            Bu = B[up]
-            for k in range(6):
-                Bu[k] += Bi[k]
+            add_to(Bi, B[up])
     # every infinite argument reaches the force of some joint
     return GOOD if rest == 0.0 else NOT_FINITE

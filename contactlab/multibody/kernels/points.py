@@ -11,10 +11,25 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import column_rates
-from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, linear_velocity
+from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, matrix_product, velocity_of_point
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.kernels.vectors import (
+    add,
+    are_finite,
+    copy,
+    cross,
+    fill,
+    linear,
+    put,
+    put_spatial,
+    rotate,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
@@ -29,29 +44,19 @@ def frame_at(
     """
     # the world: the frame as it is
     if link < 0:
-        for k in range(9):
-            out[k] = X[k]
-        for k in range(3):
-            x[k] = o[k]
+        copy(X, out)
+        copy(o, x)
         return
-    # rotation and origin, row by row
-    A = R[link]
-    for i in range(3):
-        a = A[3 * i]
-        b = A[3 * i + 1]
-        c = A[3 * i + 2]
-        out[3 * i] = a * X[0] + b * X[3] + c * X[6]
-        out[3 * i + 1] = a * X[1] + b * X[4] + c * X[7]
-        out[3 * i + 2] = a * X[2] + b * X[5] + c * X[8]
-        x[i] = p[link, i] + (a * o[0] + b * o[1] + c * o[2])
+    matrix_product(R[link], X, out)
+    put(add(vector(p[link]), rotate(R[link], vector(o))), x)
 
 
 @kernel(inner=True)
 def body_pose(t: Tree, R: FloatArray, p: FloatArray, body: int, out: FloatArray) -> None:
     """Fill out (12,) with rotation by rows and origin of an added body in the world; body -1 is the world itself."""
     if body < 0:
-        for k in range(12):
-            out[k] = 1.0 if k in (0, 4, 8) else 0.0
+        fill(0.0, out)
+        out[0], out[4], out[8] = 1.0, 1.0, 1.0
         return
     frame_at(R, p, t.body_link[body], t.body_R[body], t.body_p[body], out[0:9], out[9:12])
 
@@ -59,10 +64,7 @@ def body_pose(t: Tree, R: FloatArray, p: FloatArray, body: int, out: FloatArray)
 @kernel
 def world_point(pose: FloatArray, point: FloatArray, out: FloatArray) -> None:
     """Fill out (3,) with the point of a body in the world."""
-    for row in range(3):
-        out[row] = pose[9 + row] + (
-            pose[3 * row] * point[0] + pose[3 * row + 1] * point[1] + pose[3 * row + 2] * point[2]
-        )
+    put(add(vector_at(pose, 9), rotate(pose, vector(point))), out)
 
 
 @kernel(inner=True)
@@ -75,17 +77,14 @@ def jacobian_at(t: Tree, p: FloatArray, S: FloatArray, link: int, x: FloatArray,
     if link < 0:
         return
     # vector from the origin of the columns to the point
-    o = p[t.root[link]]
-    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    d = subtract(vector(x), vector(p[t.root[link]]))
     # degrees of freedom from the link to the root
     j = t.iv[link + 1] - 1
     while j >= 0:
         s = S[j]
         if first == 0:
-            J[0, j] = s[0]
-            J[1, j] = s[1]
-            J[2, j] = s[2]
-        J[3 - first, j], J[4 - first, j], J[5 - first, j] = linear_velocity(s, dx, dy, dz)
+            J[0, j], J[1, j], J[2, j] = s[0], s[1], s[2]
+        J[3 - first, j], J[4 - first, j], J[5 - first, j] = velocity_of_point(s, d)
         j = t.dof_parent[j]
 
 
@@ -93,8 +92,7 @@ def jacobian_at(t: Tree, p: FloatArray, S: FloatArray, link: int, x: FloatArray,
 def velocity_at(t: Tree, p: FloatArray, V: FloatArray, link: int, x: FloatArray, out: FloatArray) -> None:
     """Fill out (6,) with the angular velocity of the link and the velocity of its point at x."""
     if link < 0:
-        for k in range(6):
-            out[k] = 0.0
+        put_spatial((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), out)
         return
     field_at(V[link], p[t.root[link]], x, out)
 
@@ -102,8 +100,7 @@ def velocity_at(t: Tree, p: FloatArray, V: FloatArray, link: int, x: FloatArray,
 @kernel(inner=True)
 def field_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> None:
     """Fill out (6,) with angular velocity, and velocity at the point x, of the spatial velocity s about o."""
-    out[0], out[1], out[2] = s[0], s[1], s[2]
-    out[3], out[4], out[5] = linear_velocity(s, x[0] - o[0], x[1] - o[1], x[2] - o[2])
+    put_spatial(vector(s), velocity_of_point(s, subtract(vector(x), vector(o))), out)
 
 
 @kernel(inner=True)
@@ -115,19 +112,13 @@ def velocity_of(
     ``last`` is the last degree of freedom that moves the point, -1 for a fixed point. ``o`` is the origin of the tree's
     root link, to which the motion columns S (nv, 6) refer.
     """
-    # vector from the origin of the columns to the point
-    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
-    for k in range(3):
-        out[k] = 0.0
+    d, velocity = subtract(vector(x), vector(o)), (0.0, 0.0, 0.0)
     # degrees of freedom from the last one to the root
     j = last
     while j >= 0:
-        ux, uy, uz = linear_velocity(S[j], dx, dy, dz)
-        rate = v[j]
-        out[0] += ux * rate
-        out[1] += uy * rate
-        out[2] += uz * rate
+        velocity = add(velocity, times(v[j], velocity_of_point(S[j], d)))
         j = dof_parent[j]
+    put(velocity, out)
 
 
 @kernel(inner=True)
@@ -143,12 +134,9 @@ def acceleration_at(
     velocity_at(t, p, V, link, x, out)
     if link < 0:
         return
-    ux, uy, uz = out[3], out[4], out[5]
-    wx, wy, wz = out[0], out[1], out[2]
+    correction = cross(vector(out), linear(out))
     velocity_at(t, p, A, link, x, out)
-    out[3] += wy * uz - wz * uy
-    out[4] += wz * ux - wx * uz
-    out[5] += wx * uy - wy * ux
+    put_spatial(vector(out), add(linear(out), correction), out)
 
 
 @kernel
@@ -183,8 +171,7 @@ def point_motion(
     link = t.body_link[body] if body >= 0 else -1
     # result of the order
     if order == 0:
-        for k in range(3):
-            out[k] = x[k]
+        copy(x, out)
     elif order == 1:
         velocity_at(t, f.p, f.V, link, x, out)
     else:
@@ -234,10 +221,8 @@ def rates_at(t: Tree, f: Frames, A: FloatArray, K: FloatArray, link: int, x: Flo
         return
     # velocity of the point
     V, B = f.V[link], A[link]
-    o = f.p[t.root[link]]
-    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
-    wx, wy, wz = V[0], V[1], V[2]
-    ux, uy, uz = linear_velocity(V, dx, dy, dz)
+    d = subtract(vector(x), vector(f.p[t.root[link]]))
+    w, u = vector(V), velocity_of_point(V, d)
     dV = view_1d(f.scratch, 0, 6)
     dA = view_1d(f.scratch, 6, 6)
     j = t.iv[link + 1] - 1
@@ -246,40 +231,25 @@ def rates_at(t: Tree, f: Frames, A: FloatArray, K: FloatArray, link: int, x: Flo
         s = f.S[j]
         row = K[j]
         # displacement of the point along the column
-        ex, ey, ez = linear_velocity(s, dx, dy, dz)
+        e = velocity_of_point(s, d)
         # V and A are carried along by the column: s x V and s x A
-        for k in range(6):
-            dV[k] = row[k]
-            dA[k] = row[6 + k]
+        copy(row, dV)
+        copy(view_1d(row, 6, 6), dA)
         add_cross_motion(V, s, -1.0, dV)
         add_cross_motion(B, s, -1.0, dA)
         add_cross_motion(view_1d(row, 0, 6), V, 1.0, dA)
         # velocity by q and by v
-        gx, gy, gz = linear_velocity(dV, dx, dy, dz)
-        gx += wy * ez - wz * ey
-        gy += wz * ex - wx * ez
-        gz += wx * ey - wy * ex
-        for k in range(3):
-            out[0, k, j] = dV[k]
-            out[1, k, j] = s[k]
-            out[2, k, j] = dA[k]
-        out[0, 3, j], out[0, 4, j], out[0, 5, j] = gx, gy, gz
-        out[1, 3, j], out[1, 4, j], out[1, 5, j] = ex, ey, ez
+        g = add(velocity_of_point(dV, d), cross(w, e))
+        put_spatial(vector(dV), g, out[0, :, j])
+        put_spatial(vector(s), e, out[1, :, j])
         # acceleration by q
-        ax, ay, az = linear_velocity(dA, dx, dy, dz)
-        out[2, 3, j] = ax + (B[1] * ez - B[2] * ey) + (dV[1] * uz - dV[2] * uy) + (wy * gz - wz * gy)
-        out[2, 4, j] = ay + (B[2] * ex - B[0] * ez) + (dV[2] * ux - dV[0] * uz) + (wz * gx - wx * gz)
-        out[2, 5, j] = az + (B[0] * ey - B[1] * ex) + (dV[0] * uy - dV[1] * ux) + (wx * gy - wy * gx)
+        change = add(velocity_of_point(dA, d), cross(vector(B), e))
+        put_spatial(vector(dA), add(add(change, cross(vector(dV), u)), cross(w, g)), out[2, :, j])
         # acceleration by v
-        for k in range(6):
-            dA[k] = row[12 + k]
+        copy(view_1d(row, 12, 6), dA)
         add_cross_motion(V, s, -1.0, dA)
-        for k in range(3):
-            out[3, k, j] = dA[k]
-        ax, ay, az = linear_velocity(dA, dx, dy, dz)
-        out[3, 3, j] = ax + (s[1] * uz - s[2] * uy) + (wy * ez - wz * ey)
-        out[3, 4, j] = ay + (s[2] * ux - s[0] * uz) + (wz * ex - wx * ez)
-        out[3, 5, j] = az + (s[0] * uy - s[1] * ux) + (wx * ey - wy * ex)
+        change = add(velocity_of_point(dA, d), cross(vector(s), u))
+        put_spatial(vector(dA), add(change, cross(w, e)), out[3, :, j])
         j = t.dof_parent[j]
 
 
@@ -314,10 +284,4 @@ def point_rates(
     accelerations(t, f.S, f.C, a, 0.0, A)
     column_rates(t, f, v, a, A, rates, K)
     rates_at(t, f, A, K, t.body_link[body] if body >= 0 else -1, x, out)
-    # a sum that is finite exactly if all results are
-    rest = 0.0
-    for number in range(4):
-        for k in range(6):
-            for j in range(nv):
-                rest += 0.0 * out[number, k, j]
-    return GOOD if rest == 0.0 else NOT_FINITE
+    return GOOD if are_finite(view_1d(out, 0, out.size)) else NOT_FINITE

@@ -36,8 +36,23 @@ from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
-from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import view_2d
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    copy,
+    cross,
+    dot,
+    fill,
+    linear,
+    put,
+    rotate_inverse,
+    subtract,
+    symmetric_times,
+    times,
+    vector,
+    vector_at,
+)
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
 # Newton converges in three or four iterations at sensible steps. It may stall from about 3 rad per step on, and under
@@ -53,38 +68,11 @@ RESIDUAL_TOLERANCE = 1e-9
 
 
 @kernel(inner=True)
-def body_inertia_times(inertia: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return I (x, y, z) for the six numbers xx, yy, zz, xy, xz, yz of I."""
-    return (
-        inertia[0] * x + inertia[3] * y + inertia[4] * z,
-        inertia[3] * x + inertia[1] * y + inertia[5] * z,
-        inertia[4] * x + inertia[5] * y + inertia[2] * z,
-    )
-
-
-@kernel(inner=True)
-def midpoint_residual(
-    inertia: FloatArray,
-    hx: float,
-    hy: float,
-    hz: float,
-    wx: float,
-    wy: float,
-    wz: float,
-    dx: float,
-    dy: float,
-    dz: float,
-    h: float,
-) -> tuple[float, float, float]:
-    """Return I d + h wm x I wm - h torque for w+ = w + d; (hx, hy, hz) is h torque."""
-    ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
-    lx, ly, lz = body_inertia_times(inertia, ax, ay, az)
-    ex, ey, ez = body_inertia_times(inertia, dx, dy, dz)
-    return (
-        ex + h * (ay * lz - az * ly) - hx,
-        ey + h * (az * lx - ax * lz) - hy,
-        ez + h * (ax * ly - ay * lx) - hz,
-    )
+def midpoint_residual(inertia: FloatArray, impulse: Vec3, w: Vec3, d: Vec3, h: float) -> Vec3:
+    """Return I d + h wm x I wm - h torque for w+ = w + d; ``impulse`` is h torque."""
+    middle = add(w, times(0.5, d))
+    gyroscopic = times(h, cross(middle, symmetric_times(inertia, middle)))
+    return subtract(add(symmetric_times(inertia, d), gyroscopic), impulse)
 
 
 @kernel(inner=True)
@@ -97,63 +85,53 @@ def midpoint_step(
     in a stall.
     """
     # residual without a change
-    hx, hy, hz = h * tx, h * ty, h * tz
-    dx, dy, dz = 0.0, 0.0, 0.0
-    fx, fy, fz = midpoint_residual(inertia, hx, hy, hz, wx, wy, wz, dx, dy, dz, h)
-    size = fx * fx + fy * fy + fz * fz
+    impulse, w, d = times(h, (tx, ty, tz)), (wx, wy, wz), (0.0, 0.0, 0.0)
+    f = midpoint_residual(inertia, impulse, w, d, h)
+    size = dot(f, f)
     for _ in range(MAX_ITERATIONS):
         if size == 0.0:
             break
         # Jacobian I + h/2 ([wm]x I - [I wm]x)
-        g = 0.5 * h
-        ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
-        i00, i11, i22, i01, i02, i12 = inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]
-        lx, ly, lz = body_inertia_times(inertia, ax, ay, az)
-        j00 = i00 + g * (ay * i02 - az * i01)
-        j01 = i01 + g * (ay * i12 - az * i11 + lz)
-        j02 = i02 + g * (ay * i22 - az * i12 - ly)
-        j10 = i01 + g * (az * i00 - ax * i02 - lz)
-        j11 = i11 + g * (az * i01 - ax * i12)
-        j12 = i12 + g * (az * i02 - ax * i22 + lx)
-        j20 = i02 + g * (ax * i01 - ay * i00 + ly)
-        j21 = i12 + g * (ax * i11 - ay * i01 - lx)
-        j22 = i22 + g * (ax * i12 - ay * i02)
+        x, y, z = middle = add(w, times(0.5, d))
+        a, b = (inertia[0], inertia[3], inertia[4]), (inertia[3], inertia[1], inertia[5])
+        c = (inertia[4], inertia[5], inertia[2])
+        lx, ly, lz = symmetric_times(inertia, middle)
+        first = add(a, times(0.5 * h, add(subtract(times(y, c), times(z, b)), (0.0, lz, -ly))))
+        second = add(b, times(0.5 * h, add(subtract(times(z, a), times(x, c)), (-lz, 0.0, lx))))
+        third = add(c, times(0.5 * h, add(subtract(times(x, b), times(y, a)), (ly, -lx, 0.0))))
         # the step by cofactors
-        c00 = j11 * j22 - j12 * j21
-        c01 = j12 * j20 - j10 * j22
-        c02 = j10 * j21 - j11 * j20
-        determinant = j00 * c00 + j01 * c01 + j02 * c02
-        sx = -(c00 * fx + (j02 * j21 - j01 * j22) * fy + (j01 * j12 - j02 * j11) * fz) / determinant
-        sy = -(c01 * fx + (j00 * j22 - j02 * j20) * fy + (j02 * j10 - j00 * j12) * fz) / determinant
-        sz = -(c02 * fx + (j01 * j20 - j00 * j21) * fy + (j00 * j11 - j01 * j10) * fz) / determinant
+        cofactors = cross(second, third)
+        determinant = dot(first, cofactors)
+        sums = add(times(f[0], cofactors), times(f[1], cross(third, first)))
+        sums = add(sums, times(f[2], cross(first, second)))
+        step = (-sums[0] / determinant, -sums[1] / determinant, -sums[2] / determinant)
         # halve it until the residual falls
         share = 1.0
         smaller = False
         for _ in range(MAX_HALVINGS):
-            ex, ey, ez = dx + share * sx, dy + share * sy, dz + share * sz
-            fx, fy, fz = midpoint_residual(inertia, hx, hy, hz, wx, wy, wz, ex, ey, ez, h)
-            trial = fx * fx + fy * fy + fz * fz
+            e = add(d, times(share, step))
+            f = midpoint_residual(inertia, impulse, w, e, h)
+            trial = dot(f, f)
             if trial < size:
-                dx, dy, dz, size = ex, ey, ez, trial
+                d, size = e, trial
                 smaller = True
                 break
             # this step is lost in d, as are all shorter ones
-            if ex == dx and ey == dy and ez == dz:
+            if e == d:
                 break
             share *= 0.5
         if not smaller:
             break
     # residual relative to the terms of the equation
-    ix, iy, iz = body_inertia_times(inertia, wx, wy, wz)
-    kx, ky, kz = body_inertia_times(inertia, wx + dx, wy + dy, wz + dz)
-    terms = ix * ix + iy * iy + iz * iz + kx * kx + ky * ky + kz * kz + hx * hx + hy * hy + hz * hz
-    return dx, dy, dz, size <= RESIDUAL_TOLERANCE * RESIDUAL_TOLERANCE * terms
+    before, after = symmetric_times(inertia, w), symmetric_times(inertia, add(w, d))
+    terms = dot(before, before) + dot(after, after) + dot(impulse, impulse)
+    return d[0], d[1], d[2], size <= RESIDUAL_TOLERANCE * RESIDUAL_TOLERANCE * terms
 
 
 @kernel(inner=True)
 def midpoint_spin(
     inertia: FloatArray, tx: float, ty: float, tz: float, wx: float, wy: float, wz: float, h: float
-) -> tuple[float, float, float]:
+) -> Vec3:
     """Return the change w+ - w of the angular velocity [rad/s] over h [s] under a torque [N m], all in body axes.
 
     ``inertia`` (6,) [kg m^2]: xx, yy, zz, xy, xz, yz about the reference point of the torque. The step is one of the
@@ -163,16 +141,14 @@ def midpoint_spin(
     # 1, 2, 4, ... parts until all of them are solved
     parts = 1
     while parts <= MAX_PARTS:
-        part = h / parts
-        dx, dy, dz = 0.0, 0.0, 0.0
-        solved = True
+        d, solved = (0.0, 0.0, 0.0), True
         for _ in range(parts):
-            ex, ey, ez, solved = midpoint_step(inertia, tx, ty, tz, wx + dx, wy + dy, wz + dz, part)
+            ex, ey, ez, solved = midpoint_step(inertia, tx, ty, tz, wx + d[0], wy + d[1], wz + d[2], h / parts)
             if not solved:
                 break
-            dx, dy, dz = dx + ex, dy + ey, dz + ez
+            d = add(d, (ex, ey, ez))
         if solved:
-            return dx, dy, dz
+            return d
         parts *= 2
     return np.nan, np.nan, np.nan
 
@@ -200,26 +176,19 @@ def rotation_load(
     Link i is a whole tree. ``inertia`` (6,) is filled with the inertia about the reference point of the torque.
     """
     # inertia about the centre of mass
-    Ri = R[i]
-    own = t.inertia[i]
     m = t.mass[i]
-    x, y, z = t.com[i, 0], t.com[i, 1], t.com[i, 2]
+    com = x, y, z = vector(t.com[i])
     a = t.iv[i]
-    fx = fy = fz = 0.0
-    for k in range(6):
-        inertia[k] = own[k]
+    copy(t.inertia[i], inertia)
+    force = (0.0, 0.0, 0.0)
     if t.kind[i] == FLOATING:
         # floating: the applied force about the centre of mass, where the weight has no torque
         for k in range(3):
-            fx -= S[a + k, 3] * tau[a + k]
-            fy -= S[a + k, 4] * tau[a + k]
-            fz -= S[a + k, 5] * tau[a + k]
+            force = subtract(force, times(tau[a + k], linear(S[a + k])))
         a += 3
     else:
         # spherical: about the joint, whose force is unknown; the weight has a torque
-        fx = m * t.gravity[0]
-        fy = m * t.gravity[1]
-        fz = m * t.gravity[2]
+        force = times(m, vector(t.gravity))
         inertia[0] += m * (y * y + z * z)
         inertia[1] += m * (x * x + z * z)
         inertia[2] += m * (x * x + y * y)
@@ -227,13 +196,8 @@ def rotation_load(
         inertia[4] -= m * x * z
         inertia[5] -= m * y * z
     # in body axes
-    bx = Ri[0] * fx + Ri[3] * fy + Ri[6] * fz
-    by = Ri[1] * fx + Ri[4] * fy + Ri[7] * fz
-    bz = Ri[2] * fx + Ri[5] * fy + Ri[8] * fz
-    qx = tau[a] + (y * bz - z * by)
-    qy = tau[a + 1] + (z * bx - x * bz)
-    qz = tau[a + 2] + (x * by - y * bx)
-    return a, (bx, by, bz), (qx, qy, qz)
+    force = rotate_inverse(R[i], force)
+    return a, force, add(vector_at(tau, a), cross(com, force))
 
 
 @kernel(inline=True)
@@ -266,21 +230,16 @@ def gyroscopic_impulse(
     Mv
         (nv,) whose three entries of the link's angular velocity are corrected, by I dw - h torque + h w x I w.
     """
-    # load and angular momentum
-    a, _, (qx, qy, qz) = rotation_load(t, R, S, i, tau, inertia)
-    wx, wy, wz = v[a], v[a + 1], v[a + 2]
-    lx, ly, lz = body_inertia_times(inertia, wx, wy, wz)
-    # the impulse of the midpoint rule
+    # load, and the explicit impulse
+    a, _, torque = rotation_load(t, R, S, i, tau, inertia)
+    w = vector_at(v, a)
+    explicit = times(h, cross(w, symmetric_times(inertia, w)))
+    # the impulse of the midpoint rule, without the explicit one
+    own = Mv[a : a + 3]
     if spins:
-        dx, dy, dz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)
-        ex, ey, ez = body_inertia_times(inertia, dx, dy, dz)
-        # without the explicit one
-        Mv[a] += ex - h * qx
-        Mv[a + 1] += ey - h * qy
-        Mv[a + 2] += ez - h * qz
-    Mv[a] += h * (wy * lz - wz * ly)
-    Mv[a + 1] += h * (wz * lx - wx * lz)
-    Mv[a + 2] += h * (wx * ly - wy * lx)
+        d = midpoint_spin(inertia, torque[0], torque[1], torque[2], w[0], w[1], w[2], h)
+        put(add(vector(own), subtract(symmetric_times(inertia, d), times(h, torque))), own)
+    put(add(vector(own), explicit), own)
 
 
 #: Turn of a link in one step [rad] from which velocities are scaled in part, and from which fully.
@@ -298,7 +257,7 @@ def limiter_weight(t: Tree, V: FloatArray, first: int, last: int, h: float) -> f
     fastest = 0.0
     for i in range(first, last):
         if t.mass[i] > 0.0:
-            fastest = max(fastest, V[i, 0] * V[i, 0] + V[i, 1] * V[i, 1] + V[i, 2] * V[i, 2])
+            fastest = max(fastest, dot(vector(V[i]), vector(V[i])))
     return min(max((h * math.sqrt(fastest) - LIMITER_START) / (LIMITER_FULL - LIMITER_START), 0.0), 1.0)
 
 
@@ -319,19 +278,17 @@ def previous_kinetic_energy(
     B = view_2d(W, f.start, nl, 10)
     world_inertias(t, f.R, f.p, B)
     # kinetic energy of each tree, with momentum and mass of a free one
-    for j in range(out.shape[0]):
-        out[j] = 0.0
+    fill(0.0, out)
     for i in range(nl):
-        Vi = f.V[i]
-        a, b, c, x, y, z = inertia_times(B[i], Vi)
+        moment, force = inertia_times(B[i], f.V[i])
         at = t.iv[t.root[i]]
-        out[at] += 0.5 * (Vi[0] * a + Vi[1] * b + Vi[2] * c + Vi[3] * x + Vi[4] * y + Vi[5] * z)
+        w, u = vector(f.V[i]), linear(f.V[i])
+        out[at] += 0.5 * (dot(w, moment) + u[0] * force[0] + u[1] * force[1] + u[2] * force[2])
         for j in range(t.iv[i], t.iv[i + 1]):
             out[at] += 0.5 * t.armature[j] * v[j] * v[j]
         if t.kind[t.root[i]] == FLOATING:
-            out[at + 1] += x
-            out[at + 2] += y
-            out[at + 3] += z
+            momentum = view_1d(out, at + 1, 3)
+            put(add(vector(momentum), force), momentum)
             out[at + 4] += B[i, 0]
     for i in range(nl):
         # less the energy of the centre of mass of a free tree
@@ -386,30 +343,28 @@ def limit_products(
     mass = 0.0
     if t.kind[first] == FLOATING:
         mass = L[0, 0]
-    x, y, z = -t.gravity[0], -t.gravity[1], -t.gravity[2]
+    up = times(-1.0, vector(t.gravity))
     # momentum after the bias without weights
     for i in range(first, last):
         Bi = B[i]
         for j in range(t.iv[i] - begin, t.iv[i + 1] - begin):
             s = S[j]
-            weight = s[0] * (Bi[2] * z - Bi[3] * y) + s[1] * (Bi[3] * x - Bi[1] * z) + s[2] * (Bi[1] * y - Bi[2] * x)
-            weight += Bi[0] * (s[3] * x + s[4] * y + s[5] * z)
+            weight = dot(vector(s), cross(vector_at(Bi, 1), up)) + Bi[0] * dot(linear(s), up)
             w[j] = momentum[j] - h * (bias[j] - weight)
             diagonal[j] = L[j, j]
     # velocities in the place of the bias; `factor_ltl` leaves the upper triangle of M
     if factor_ltl(branch, 0, bias, L) == GOOD:
-        for j in range(n):
-            bias[j] = w[j]
+        copy(w, bias)
         solve_vector_lt(branch, 0, L, bias)
         solve_vector_l(branch, 0, L, bias)
         after = 0.0
         for j in range(n):
             after += 0.5 * bias[j] * w[j]
         # velocity of the centre of mass of a free tree, whose momentum is in the first three places
-        u0, u1, u2 = 0.0, 0.0, 0.0
+        u = (0.0, 0.0, 0.0)
         if mass > 0.0:
-            u0, u1, u2 = w[0] / mass, w[1] / mass, w[2] / mass
-            after -= 0.5 * mass * (u0 * u0 + u1 * u1 + u2 * u2)
+            u = (w[0] / mass, w[1] / mass, w[2] / mass)
+            after -= 0.5 * mass * dot(u, u)
         # scale to the energy before
         less = 0.0
         if after > behind[0]:
@@ -419,13 +374,13 @@ def limit_products(
             drift = 0.0
             gained = 0.0
             if mass > 0.0:
-                x, y, z = (
+                column = (
                     mass_matrix_entry(L, diagonal, 0, j),
                     mass_matrix_entry(L, diagonal, 1, j),
                     mass_matrix_entry(L, diagonal, 2, j),
                 )
-                drift = u0 * x + u1 * y + u2 * z
-                gained = drift - (behind[1] * x + behind[2] * y + behind[3] * z)
+                drift = dot(u, column)
+                gained = drift - dot(vector_at(behind, 1), column)
             Mv[j] += share * (less * (w[j] - drift) - gained)
     # restore M
     for j in range(n):

@@ -83,7 +83,7 @@ class Packages:
     def _first(self, element: Element, uri: str, parts: list[str], bases: list[Path]) -> Path | None:
         """Return the first existing file in the bases, or None; raise if it leads out of the folders."""
         refusal = element.error(f"{quoted(uri)} leads out of the folders meshes may lie in (see package_roots)")
-        if not bases and _escapes_folder(parts):
+        if not bases and normpath("/".join(parts)).startswith(".."):
             raise refusal
         for base in bases:
             path = base.joinpath(*parts)
@@ -109,16 +109,6 @@ def _real(path: Path) -> Path | None:
         return real if real.is_file() else None
     except (OSError, RuntimeError):  # RuntimeError: links in a circle
         return None
-
-
-def _escapes_folder(parts: Iterable[str]) -> bool:
-    """Return True if a relative path steps above its start."""
-    depth = 0
-    for part in parts:
-        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
-        if depth < 0:
-            return True
-    return False
 
 
 @dataclass(frozen=True)
@@ -247,22 +237,14 @@ def _shape(geometry: Element, packages: Packages) -> UrdfShape:
     element = shapes[0]
     if element.tag == "box":
         return UrdfBox(_three(element, "size", positive=True))
+    if element.tag == "mesh":
+        uri = element.text("filename").strip()
+        return UrdfMesh(uri, packages.find(element, uri), _three(element, "scale", default=(1.0, 1.0, 1.0)))
+    radius = number(element, "radius", least=0.0)
     if element.tag == "sphere":
-        return UrdfSphere(_length(element, "radius"))
-    if element.tag == "cylinder":
-        return UrdfCylinder(_length(element, "radius"), _length(element, "length"))
-    if element.tag == "capsule":
-        return UrdfCapsule(_length(element, "radius"), _length(element, "length"))
-    uri = element.text("filename").strip()
-    return UrdfMesh(uri, packages.find(element, uri), _three(element, "scale", default=(1.0, 1.0, 1.0)))
-
-
-def _length(element: Element, attribute: str) -> float:
-    """Return an attribute as a length >= 0 [m]."""
-    value = number(element, attribute)
-    if value < 0.0:
-        raise element.error(f"attribute {attribute!r} is negative: {value}")
-    return value
+        return UrdfSphere(radius)
+    kind = UrdfCylinder if element.tag == "cylinder" else UrdfCapsule
+    return kind(radius, number(element, "length", least=0.0))
 
 
 def _three(

@@ -1,28 +1,207 @@
-"""Conversion of a robot description to a model that keeps the description's data.
+"""Joints and links of a robot description, the tree that they make, and its conversion to a model.
 
-Masses and inertias with which a model cannot move are refused; impossible ones are named in a warning.
+The model keeps the description's data. Masses and inertias with which a model cannot move are refused; impossible ones
+are named in a warning.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.joint_data import JointData, JointLimits, Mimic
-from contactlab.multibody.joints import Fixed, FloatingBase
+from contactlab.multibody.joint_data import (
+    ONE_AXIS,
+    Calibration,
+    JointData,
+    JointLimits,
+    Mimic,
+    SafetyController,
+    followers,
+)
+from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
 from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.packing import NegativeMomentError, link_masses, structure
 from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
-from contactlab.multibody.urdf.joints import UrdfJoint, by_name, check_mimics, joint_of, ordered
-from contactlab.multibody.urdf.reading import Element, number, origin, quoted, read, warn_of
-from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.inertia import RigidInertia, round_off
+from contactlab.multibody.urdf.reading import Element, number, origin, quoted, read, vector, warn_of
+from contactlab.spatial.arrays import FloatArray, set_fields
+from contactlab.spatial.errors import MultibodyError, close_names
+from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
+
+#: Joint types of the format.
+KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfJoint:
+    """One <joint>."""
+
+    element: Element  # for messages
+    data: JointData  # its data in the model; its slices of q and v are still empty
+    placement: Transform  # pose of the joint frame in the parent link
+    joint: Joint  # how the child moves
+
+
+def joint_of(element: Element) -> UrdfJoint:
+    """Return the joint of one <joint>, with its limits; raise an error for an unknown type or a missing link."""
+    name, kind = element.text("name"), element.text("type")
+    if kind not in KINDS:
+        raise element.error(f"has the unknown type {quoted(kind)}; there are {', '.join(KINDS)}")
+    parent, child = element.need("parent").text("link"), element.need("child").text("link")
+    placement, joint = origin(element), _joint_of_type(element, kind)
+    data = JointData(name, kind, parent, child, slice(0, 0), slice(0, 0))
+    # A fixed joint in a file may have limits from a moving one; they are not kept.
+    return UrdfJoint(element, data if kind == "fixed" else _with_limits(data, element), placement, joint)
+
+
+def _joint_of_type(element: Element, kind: str) -> Joint:
+    """Return the joint for the ``type`` of a URDF joint; "revolute" and "continuous" are the same."""
+    if kind == "fixed":
+        return Fixed()
+    if kind == "floating":
+        return FloatingBase()
+    axis = _axis(element)
+    if kind == "planar":
+        return planar(axis)
+    return Prismatic(axis) if kind == "prismatic" else Revolute(axis)
+
+
+def _axis(element: Element) -> FloatArray:
+    """Return the <axis> (3,) of a joint in the joint frame, x by default; it is not normalised. Raise for zero."""
+    given = element.only("axis")
+    axis = vector(given, "xyz", 3, (1.0, 0.0, 0.0)) if given is not None else np.array([1.0, 0.0, 0.0])
+    if given is not None and not axis.any():
+        raise given.error("has no direction: all entries are zero")
+    return axis
+
+
+def planar(axis: FloatArray) -> Composite:
+    """Shift in the plane normal to ``axis``, then turn about it: q = (shift along e1, shift along e2, angle).
+
+    With the unit normal n, take the coordinate axis after the one of n's largest entry (the first such), in the cyclic
+    order x, y, z. e1 is this axis projected on the plane and normalised, and e2 = n x e1: (x, y) for the axis z, (y, z)
+    for x, (z, x) for y. The format leaves the choice open.
+    """
+    largest = float(np.max(np.abs(axis)))
+    n = axis / largest
+    n = n / np.linalg.norm(n)
+    follows = np.eye(3)[(int(np.argmax(np.abs(n))) + 1) % 3]
+    e1 = follows - (follows @ n) * n
+    e1 = e1 / np.linalg.norm(e1)
+    return Composite([Prismatic(e1), Prismatic(np.cross(n, e1)), Revolute(n)])
+
+
+def _with_limits(data: JointData, element: Element) -> JointData:
+    """Return ``data`` with <limit>, <dynamics>, <mimic>, <safety_controller> and <calibration>."""
+    changes: dict[str, Any] = {}
+    limit, dynamics = element.only("limit"), element.only("dynamics")
+    if limit is not None:
+        changes |= {name: _limit(limit, name, math.inf, least=0.0) for name in ("effort", "velocity")}
+        if data.kind in ("revolute", "prismatic"):
+            # The format's default is zero, for either.
+            changes |= {name: _limit(limit, name, 0.0) for name in ("lower", "upper")}
+            if changes["lower"] > changes["upper"]:
+                raise limit.error(f"lower {changes['lower']:g} exceeds upper {changes['upper']:g}")
+    if dynamics is not None:
+        changes |= {name: number(dynamics, name, 0.0, least=0.0) for name in ("damping", "friction")}
+    mimic, safety = element.only("mimic"), element.only("safety_controller")
+    if mimic is not None:
+        if data.kind not in ONE_AXIS:
+            raise mimic.error(f"a {data.kind} joint cannot mimic one coordinate")
+        offset, multiplier = number(mimic, "offset", 0.0), number(mimic, "multiplier", 1.0)
+        changes["mimic"] = Mimic(mimic.text("joint"), multiplier, offset)
+    if safety is not None:
+        lower, upper = _limit(safety, "soft_lower_limit", 0.0), _limit(safety, "soft_upper_limit", 0.0)
+        gains = number(safety, "k_position", 0.0), number(safety, "k_velocity")
+        changes["safety"] = SafetyController(lower, upper, *gains)
+    calibration = element.only("calibration")
+    if calibration is not None:
+        named = calibration.attributes
+        edges = (number(calibration, name) if name in named else None for name in ("rising", "falling"))
+        changes["calibration"] = Calibration(*edges)
+    return replace(data, **changes)
+
+
+def _limit(element: Element, attribute: str, default: float, least: float = -math.inf) -> float:
+    # Some programs write the largest float for "no limit".
+    return number(element, attribute, default, largest=sys.float_info.max, least=least)
+
+
+def by_name(elements: Iterable[Element]) -> dict[str, Element]:
+    """Return the elements by their names, which must differ."""
+    named: dict[str, Element] = {}
+    for element in elements:
+        name = element.text("name")
+        if name in named:
+            raise element.error(f"the name is taken by the {element.tag} in line {named[name].line}")
+        named[name] = element
+    return named
+
+
+def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJoint]) -> tuple[str, list[UrdfJoint]]:
+    """Return the root link, and the joints depth first, the children of one link in the order of the file.
+
+    Refuses unknown links, a link with two joints above it, several roots, and cycles.
+    """
+    above: dict[str, UrdfJoint] = {}
+    below: dict[str, list[UrdfJoint]] = {name: [] for name in links}
+    for joint in joints:
+        for role, link in (("parent", joint.data.parent), ("child", joint.data.body)):
+            if link not in links:
+                raise joint.element.error(f"its {role} link {quoted(link)} is not there{close_names(link, links)}")
+        if joint.data.parent == joint.data.body:
+            raise joint.element.error(f"connects {quoted(joint.data.body)} with itself")
+        if joint.data.body in above:
+            other = above[joint.data.body]
+            place = f"joint {quoted(other.data.name)} (line {other.element.line})"
+            raise joint.element.error(f"its child link {quoted(joint.data.body)} hangs on {place} already")
+        above[joint.data.body] = joint
+        below[joint.data.parent].append(joint)
+    roots = [name for name in links if name not in above]
+    if not links:
+        raise robot.error("has no link")
+    if len(roots) > 1:
+        named = ", ".join(quoted(name) for name in roots[:5]) + (", ..." if len(roots) > 5 else "")
+        raise links[roots[1]].error(f"several links are no joint's child, there must be one root: {named}")
+    order: list[UrdfJoint] = []
+    waiting = [joint for root in roots for joint in reversed(below[root])]
+    while waiting:
+        joint = waiting.pop()
+        order.append(joint)
+        waiting.extend(reversed(below[joint.data.body]))
+    if len(order) < len(joints):
+        reached = {joint.data.name for joint in order}
+        start = next(joint for joint in joints if joint.data.name not in reached)
+        raise start.element.error(f"belongs to a cycle: {_cycle(start, above)}")
+    return roots[0], order
+
+
+def _cycle(start: UrdfJoint, above: Mapping[str, UrdfJoint]) -> str:
+    """Return, as text, the links of the cycle that is found upwards from a joint that no root reaches."""
+    seen: dict[str, int] = {}
+    link = start.data.body
+    while link not in seen:
+        seen[link] = len(seen)
+        link = above[link].data.parent
+    links = [link, *reversed(list(seen)[seen[link] :])]
+    return " -> ".join(quoted(name) for name in links[:8]) + (" ..." if len(links) > 8 else "")
+
+
+def check_mimics(joints: Sequence[UrdfJoint]) -> None:
+    """Check that every mimic follows a present one-axis joint, and none follows itself through others."""
+    try:
+        followers({joint.data.name: joint.data for joint in joints})
+    except MultibodyError as error:
+        at = next(joint for joint in joints if joint.data.name == error.field)
+        raise at.element.error(error.detail) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +229,7 @@ class UrdfModel(Model):
     def __post_init__(self) -> None:
         super().__post_init__()
         placed = (replace(one, q=self.q_slice(one.body), v=self.v_slice(one.body)) for one in self.joints)
-        object.__setattr__(self, "joints", tuple(placed))
+        set_fields(self, joints=tuple(placed))
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -104,32 +283,6 @@ def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
     return inertia
 
 
-class RigidGroup:
-    """Links joined by fixed joints: one body to the dynamics."""
-
-    def __init__(self) -> None:
-        self.mass = 0.0
-        self.moment = np.zeros(3)  # mass times centre of mass
-        self.inertia = np.zeros((3, 3))  # about the origin of the group's frame
-
-    def add(self, inertia: RigidInertia, R: FloatArray, p: FloatArray) -> None:
-        """Join a link whose frame is at (R, p) in the group's."""
-        com = R @ inertia.com + p
-        self.mass += inertia.mass
-        self.moment = self.moment + inertia.mass * com
-        about = com @ com * np.eye(3) - np.outer(com, com)
-        self.inertia = self.inertia + R @ inertia.inertia @ R.T + inertia.mass * about
-
-    def negative_moment(self) -> float | None:
-        """Return the smallest principal moment about the centre of mass if it is negative beyond round-off."""
-        com = self.moment / self.mass if self.mass > 0.0 else np.zeros(3)
-        about = self.inertia - self.mass * (com @ com * np.eye(3) - np.outer(com, com))
-        low, _, high = np.linalg.eigvalsh(about)
-        # Terms that cancel leave the rounding error of the largest one.
-        zero = round_off(self.mass, max(high, float(np.max(np.abs(self.inertia)))))
-        return float(low) if low < -zero or not math.isfinite(low) else None
-
-
 def load_urdf(
     path_or_text: str | PathLike[str],
     *,
@@ -152,11 +305,6 @@ def load_urdf(
         for name, inertia in inertias.items()
         if inertia is not None and inertia.physical_fault
     }
-    loose = _check_motion(root, order, links, inertias, odd, floating_base=floating_base)
-    if strict_inertia and loose:
-        name, words = next(iter(loose.items()))
-        raise links[name].error(f"has {words}")
-    odd |= loose
     builder = ModelBuilder(gravity)
     if root == WORLD:
         if floating_base:
@@ -175,7 +323,15 @@ def load_urdf(
             joint_name=joint.data.name,
             limits=JointLimits(joint.data.lower, joint.data.upper, joint.data.velocity, joint.data.effort),
         )
-    model = builder.build()
+    try:
+        model = builder.build()
+    except NegativeMomentError as error:
+        raise links[error.body].error(error.detail) from None
+    loose = _moves_no_mass(model)
+    if strict_inertia and loose:
+        name, words = next(iter(loose.items()))
+        raise links[name].error(f"has {words}")
+    odd |= loose
     if odd:
         named = "; ".join(f"link {quoted(name)} has {words}" for name, words in list(odd.items())[:10])
         more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""
@@ -191,51 +347,16 @@ def load_urdf(
     )
 
 
-def _check_motion(
-    root: str,
-    order: Sequence[UrdfJoint],
-    links: Mapping[str, Element],
-    inertias: Mapping[str, RigidInertia | None],
-    odd: Mapping[str, str],
-    *,
-    floating_base: bool,
-) -> dict[str, str]:
-    """Raise for links that would move with a negative moment; return links without mass, with the reasons.
-
-    The mass of the world and of bodies fixed to it has no effect and is not checked.
-    """
-    heads = {root: root}  # the first link of the rigid group each link belongs to
-    frames = {root: Transform()}  # each link in its group's frame
-    groups = {root: RigidGroup()}
-    carriers: dict[str, UrdfJoint] = {}
-    names = [root]
-    for joint in order:
-        names.append(joint.data.body)
-        if joint.data.kind == "fixed":
-            heads[joint.data.body] = heads[joint.data.parent]
-            frames[joint.data.body] = frames[joint.data.parent] @ joint.placement
-        else:
-            heads[joint.data.body], frames[joint.data.body] = joint.data.body, Transform()
-            groups[joint.data.body], carriers[joint.data.body] = RigidGroup(), joint
-    for name in names:
-        inertia, group = inertias[name], groups[heads[name]]
-        if inertia is None or (heads[name] == root and not floating_base):
-            continue
-        group.add(inertia, frames[name].R, frames[name].p)
-    carried = {name: group.mass + float(np.trace(group.inertia)) for name, group in groups.items()}
-    for joint in reversed(order):
-        if joint.data.kind != "fixed":
-            carried[heads[joint.data.parent]] += carried[joint.data.body]
+def _moves_no_mass(model: Model) -> dict[str, str]:
+    """Return the bodies that move without mass, nor carry any, with the reasons."""
+    tree, (mass, inertia) = structure(model), link_masses(model)
+    carried = mass + inertia[:, :3].sum(axis=1)
+    for i in reversed(range(len(carried))):
+        if tree.parent[i] >= 0:
+            carried[tree.parent[i]] += carried[i]
     loose: dict[str, str] = {}
-    for head, group in groups.items():
-        if head == root and not floating_base:
-            continue
-        if carried[head] == 0.0:
-            above = f"moves by joint {quoted(carriers[head].data.name)}" if head in carriers else "floats"
-            loose[head] = f"no mass, nor have the links it carries, but {above}: the mass matrix is singular"
-        low = group.negative_moment()
-        if low is not None:
-            blamed = [quoted(name) for name in names if heads[name] == head and name in odd][:5]
-            detail = f"with all that is fixed to it, it has the negative principal moment {low:.4g} kg m^2"
-            raise links[head].error(f"{detail}; at fault: {', '.join(blamed) or 'round-off'}")
+    for body, link in zip(model.bodies, tree.body_link, strict=True):
+        if body.joint.nv and carried[link] == 0.0:
+            named = f"moves by joint {quoted(body.joint_name)}" if body.joint_name != body.name else "floats"
+            loose[body.name] = f"no mass, nor have the links it carries, but {named}: the mass matrix is singular"
     return loose

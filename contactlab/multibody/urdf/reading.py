@@ -5,6 +5,7 @@ Parsing is limited in size and depth. References to anything outside the text ar
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -262,11 +263,21 @@ _LENGTH = 400  # characters of one number
 LARGEST = 1e50
 
 
-def number(element: Element, attribute: str, default: float | None = None, *, largest: float = LARGEST) -> float:
-    """Return one finite number; without a default the attribute is required."""
+def number(
+    element: Element,
+    attribute: str,
+    default: float | None = None,
+    *,
+    largest: float = LARGEST,
+    least: float = -math.inf,
+) -> float:
+    """Return one finite number, not less than ``least`` = 0; without a default the attribute is required."""
     if attribute not in element.attributes and default is not None:
         return default
-    return _parse_number(element, attribute, element.text(attribute).strip(), largest)
+    value = _parse_number(element, attribute, element.text(attribute).strip(), largest)
+    if value < least:
+        raise element.error(f"attribute {attribute!r} is negative: {value:g}")
+    return value
 
 
 def vector(element: Element, attribute: str, length: int, default: tuple[float, ...] | None = None) -> FloatArray:

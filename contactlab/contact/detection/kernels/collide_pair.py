@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import math
 
+from contactlab.contact.detection.kernels.closed_form import (
+    capsule_capsule,
+    half_space_any,
+    sphere_box,
+    sphere_capsule,
+    sphere_cylinder,
+    sphere_sphere,
+)
 from contactlab.contact.detection.kernels.contacts import (
     append_contact,
     deepest_contact,
@@ -12,17 +20,9 @@ from contactlab.contact.detection.kernels.contacts import (
     sort_contacts,
 )
 from contactlab.contact.detection.kernels.convex_convex import RELATIVE_ACCURACY, convex_convex
-from contactlab.contact.detection.kernels.ground_contacts import half_space_any, height_field_any
 from contactlab.contact.detection.kernels.manifold import ALIGNED, manifold
-from contactlab.contact.detection.kernels.mesh_contacts import mesh_any
-from contactlab.contact.detection.kernels.sphere_capsule import (
-    capsule_capsule,
-    sphere_box,
-    sphere_capsule,
-    sphere_cylinder,
-    sphere_sphere,
-)
-from contactlab.contact.detection.kernels.support import axis_of, dot, origin, relative_pose
+from contactlab.contact.detection.kernels.support import axis_of, origin, relative_pose
+from contactlab.contact.detection.kernels.terrain_contacts import height_field_any, mesh_any
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
@@ -31,7 +31,6 @@ from contactlab.contact.kernels.layout import (
     HALF_SPACE,
     HEIGHT_FIELD,
     MESH,
-    NORMAL,
     SCRATCH,
     SPHERE,
     ContactBuffer,
@@ -39,6 +38,7 @@ from contactlab.contact.kernels.layout import (
     Workspace,
 )
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.kernels.vectors import add, dot, linear, subtract, times
 from lcp.kernels import kernel
 
 # Axis code of two edges that are nearly parallel.
@@ -115,41 +115,35 @@ def _edge_contact(
     length = math.sqrt(n1 * n1 + n2 * n2)
     sign = 1.0 if n1 * c[9 + i1] + n2 * c[9 + i2] >= 0.0 else -1.0
     n1, n2 = sign * n1 / length, sign * n2 / length
-    nx = n1 * pose_a[i1] + n2 * pose_a[i2]
-    ny = n1 * pose_a[3 + i1] + n2 * pose_a[3 + i2]
-    nz = n1 * pose_a[6 + i1] + n2 * pose_a[6 + i2]
+    normal = add(times(n1, axis_of(pose_a, i1)), times(n2, axis_of(pose_a, i2)))
     # midpoints of the two edges that face each other
-    px, py, pz = pose_a[9], pose_a[10], pose_a[11]
-    qx, qy, qz = pose_b[9], pose_b[10], pose_b[11]
+    p, q = origin(pose_a), origin(pose_b)
     code_a, code_b = 4 * i, 4 * j
     for k in range(3):
         if k != i:
             s = n1 if k == i1 else n2
-            h = half_a[k] if s >= 0.0 else -half_a[k]
             code_a += (2 if k == i1 else 1) if s >= 0.0 else 0
-            px, py, pz = px + h * pose_a[k], py + h * pose_a[3 + k], pz + h * pose_a[6 + k]
+            p = add(p, times(half_a[k] if s >= 0.0 else -half_a[k], axis_of(pose_a, k)))
         if k != j:
-            s = nx * pose_b[k] + ny * pose_b[3 + k] + nz * pose_b[6 + k]
-            h = -half_b[k] if s >= 0.0 else half_b[k]
+            s = dot(normal, axis_of(pose_b, k))
             code_b += (2 if k == (j + 1) % 3 else 1) if s < 0.0 else 0
-            qx, qy, qz = qx + h * pose_b[k], qy + h * pose_b[3 + k], qz + h * pose_b[6 + k]
+            q = add(q, times(-half_b[k] if s >= 0.0 else half_b[k], axis_of(pose_b, k)))
     # closest points of the two lines
-    (ux, uy, uz), w, d = axis_of(pose_a, i), axis_of(pose_b, j), (qx - px, qy - py, qz - pz)
+    u, w, d = axis_of(pose_a, i), axis_of(pose_b, j), subtract(q, p)
     cosine, sine2 = c[3 * i + j], length * length
-    du, dw = dot(d, (ux, uy, uz)), dot(d, w)
+    du, dw = dot(d, u), dot(d, w)
     s = (du - dw * cosine) / sine2
     t = s * cosine - dw
     if abs(s) > half_a[i] + slack or abs(t) > half_b[j] + slack:
         return 0
-    point = (px + s * ux, py + s * uy, pz + s * uz)
     code = (1 << 20) | (code_a << 4) | code_b
-    return append_contact(point, (nx, ny, nz), separation, code, 0, out)
+    return append_contact(add(p, times(s, u)), normal, separation, code, 0, out)
 
 
 @kernel
 def _across_faces(pose_a: FloatArray, pose_b: FloatArray, row: FloatArray) -> bool:
     """Return True if each box has a face perpendicular to the contact normal, as slightly tilted crossed beams have."""
-    a, b, n = 0.0, 0.0, (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
+    a, b, n = 0.0, 0.0, linear(row)
     for k in range(3):
         a, b = max(a, abs(dot(n, axis_of(pose_a, k)))), max(b, abs(dot(n, axis_of(pose_b, k))))
     return min(a, b) >= ALIGNED
@@ -196,7 +190,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuff
             k = axis - 3
             sign = 1.0 if c[9] * c[k] + c[10] * c[3 + k] + c[11] * c[6 + k] >= 0.0 else -1.0
             pose = b.pose
-        normal = (sign * pose[k], sign * pose[3 + k], sign * pose[6 + k])
+        normal = times(sign, axis_of(pose, k))
         count = manifold(a, b, normal, origin(a.pose), separation, scale, exact, margin, room, out, False)
         # the closest pair is unknown, so the manifold must contain a pair as close
         if count > 0 and out.features[min(count, out.features.shape[0]) - 1] == CLOSEST_POINT_FEATURE:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.support import cross, dot, perpendicular
-from contactlab.contact.kernels.layout import CONTACT, GAP, NORMAL, POINT, TRIANGLE_BITS, ContactBuffer
+from contactlab.contact.detection.kernels.support import perpendicular
+from contactlab.contact.kernels.layout import GAP, NORMAL, TRIANGLE_BITS, ContactBuffer
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import add, copy, cross, dot, linear, put_spatial, subtract, times, vector
 from lcp.kernels import kernel
 
 
@@ -18,9 +19,8 @@ def append_contact(point: Vec3, normal: Vec3, gap: float, code: int, count: int,
     It is the same in either order of the shapes, and prefers neither surface in an overlap.
     """
     if count < out.rows.shape[0]:
-        row, (x, y, z), (nx, ny, nz) = out.rows[count], point, normal
-        row[POINT], row[POINT + 1], row[POINT + 2] = x + 0.5 * gap * nx, y + 0.5 * gap * ny, z + 0.5 * gap * nz
-        row[NORMAL], row[NORMAL + 1], row[NORMAL + 2] = nx, ny, nz
+        row = out.rows[count]
+        put_spatial(add(point, times(0.5 * gap, normal)), normal, row)
         row[GAP] = gap
         out.features[count] = code
     return count + 1
@@ -60,7 +60,7 @@ def sort_contacts(count: int, out: ContactBuffer) -> None:
 @kernel(inner=True)
 def offset_of(i: int, j: int, rows: FloatArray) -> Vec3:
     """Return the vector from the point of contact j to the point of contact i."""
-    return rows[i, 0] - rows[j, 0], rows[i, 1] - rows[j, 1], rows[i, 2] - rows[j, 2]
+    return subtract(vector(rows[i]), vector(rows[j]))
 
 
 @kernel
@@ -88,6 +88,12 @@ def _added_area(i: int, chosen: int, rows: FloatArray) -> float:
     return nearest
 
 
+@kernel(inner=True)
+def _point_on_a(row: FloatArray) -> Vec3:
+    """Return the point of a contact on the surface of A."""
+    return subtract(vector(row), times(0.5 * row[GAP], linear(row)))
+
+
 @kernel
 def deepest_contact(count: int, out: ContactBuffer) -> tuple[float, Vec3, Vec3]:
     """Return gap, normal and point on A of the contact with the smallest gap among the first ``count`` >= 1.
@@ -99,9 +105,7 @@ def deepest_contact(count: int, out: ContactBuffer) -> tuple[float, Vec3, Vec3]:
         if out.rows[i, GAP] < out.rows[deepest, GAP]:
             deepest = i
     row = out.rows[deepest]
-    half, normal = 0.5 * row[GAP], (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
-    point = (row[POINT] - half * normal[0], row[POINT + 1] - half * normal[1], row[POINT + 2] - half * normal[2])
-    return row[GAP], normal, point
+    return row[GAP], linear(row), _point_on_a(row)
 
 
 @kernel
@@ -152,13 +156,9 @@ OPEN, ASSIGNED, KEPT = 0, 1, 2
 @kernel
 def _same_plane(i: int, j: int, length: float, tolerance: float, out: FloatArray) -> bool:
     """Return True if two contacts have one normal and their points on A are in one plane normal to it."""
-    height = 0.0
-    for m in range(3):
-        n = out[i, NORMAL + m]
-        if abs(out[j, NORMAL + m] - n) > tolerance:
-            return False
-        height += n * (out[j, m] - 0.5 * out[j, GAP] * out[j, NORMAL + m] - out[i, m] + 0.5 * out[i, GAP] * n)
-    return abs(height) <= tolerance * length
+    n, apart = linear(out[i]), subtract(linear(out[j]), linear(out[i]))
+    height = dot(n, subtract(_point_on_a(out[j]), _point_on_a(out[i])))
+    return max(abs(apart[0]), abs(apart[1]), abs(apart[2])) <= tolerance and abs(height) <= tolerance * length
 
 
 @kernel
@@ -176,7 +176,7 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
     Processing Letters 2 (1973).
     """
     first = members[0]
-    normal = (out[first, NORMAL], out[first, NORMAL + 1], out[first, NORMAL + 2])
+    normal = linear(out[first])
     t = perpendicular(normal)
     s = cross(normal, t)
     near2 = (COPLANAR * length) ** 2
@@ -184,8 +184,7 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
     start, best, second = first, -math.inf, -math.inf
     for a in range(n):
         i = members[a]
-        point = (out[i, 0], out[i, 1], out[i, 2])
-        along, beside = dot(point, t), dot(point, s)
+        along, beside = dot(vector(out[i]), t), dot(vector(out[i]), s)
         if along > best + COPLANAR * length or (along >= best - COPLANAR * length and beside > second):
             start, best, second = i, along, beside
     # gift wrapping: the next corner is the one with all others on its left, the farthest of collinear ones
@@ -220,7 +219,7 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
         if state[members[a]] == KEPT and area > largest:
             c, largest = members[a], area
     # if some gap is below this plane, all contacts are kept
-    linear = True
+    straight = True
     for a in range(n):
         i = members[a]
         if most <= near2:
@@ -234,8 +233,8 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
             of_b = _triangle_area(start, i, c, t, s, out) / whole
             expected = out[start, GAP] + of_b * (out[b, GAP] - out[start, GAP]) + of_c * (out[c, GAP] - out[start, GAP])
         if out[i, GAP] < expected - COPLANAR * length:
-            linear = False
-    if not linear:
+            straight = False
+    if not straight:
         for a in range(n):
             state[members[a]] = KEPT
 
@@ -276,8 +275,7 @@ def reduce_coplanar(count: int, length: float, ints: IntArray, contacts: Contact
     for i in range(count):
         if state[i] == KEPT:
             if i != kept:
-                for m in range(CONTACT):
-                    out[kept, m] = out[i, m]
+                copy(out[i], out[kept])
                 feature[kept] = feature[i]
             kept += 1
     return kept

@@ -6,26 +6,23 @@ import math
 
 from contactlab.contact.detection.kernels.contacts import append_contact, deepest_contact, distance2
 from contactlab.contact.detection.kernels.epa import epa
-from contactlab.contact.detection.kernels.faces import Polygon, support_face
+from contactlab.contact.detection.kernels.faces import Polygon, farthest_feature, on_feature, support_face
 from contactlab.contact.detection.kernels.gjk import gjk, sharpen, weighted
 from contactlab.contact.detection.kernels.manifold import LEANING, manifold
 from contactlab.contact.detection.kernels.polish import ALL, KINKS, overlap, polish
-from contactlab.contact.detection.kernels.sphere_capsule import segment_box
-from contactlab.contact.detection.kernels.support import characteristic_size, core_radius, dot, has_curved_core
-from contactlab.contact.detection.kernels.touching import common_point
+from contactlab.contact.detection.kernels.support import characteristic_size, core_radius, has_curved_core
 from contactlab.contact.kernels.layout import (
     BITS,
-    BOX,
-    CAPSULE,
-    CONTACT,
     CORNER_POSE,
     CORNER_SIZE,
+    CYLINDER,
     FACES,
     GAP,
     ID_A,
     MAX_FACE,
     NONE,
     POLYGON_A,
+    POLYGON_B,
     POSE,
     SCRATCH,
     SIZE,
@@ -35,6 +32,19 @@ from contactlab.contact.kernels.layout import (
     Workspace,
 )
 from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    copy,
+    cross,
+    dot,
+    linear,
+    opposite,
+    put,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.kernels import kernel
 
 # Cores closer than this, relative to their size, get the normal of a face, because the difference of their closest
@@ -63,6 +73,70 @@ SAME_DIRECTION = 0.999
 MAX_TRIES, SEPARATION_SHIFT = 8, 1e-7
 
 
+# Squared sine of the angle of axis and normal below which a cap can touch with more than one point of its rim: the
+# first if the normal determines that point, the second if not.
+FLAT, NEARLY_FLAT = 1e-26, 1e-2
+
+MAX_PROJECTIONS = 100
+
+
+@kernel
+def _distance2(p: Vec3, q: Vec3) -> float:
+    """Return the squared distance of two points."""
+    d = subtract(p, q)
+    return dot(d, d)
+
+
+@kernel
+def _common_point(
+    a: Posed, b: Posed, n: Vec3, distance: float, guess: Vec3, scale: float, flat: float, work: FloatArray
+) -> tuple[float, Vec3]:
+    """Return the squared residual and the point on A, as `common_point`; ``flat`` is the tolerance of the features."""
+    of_a, of_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
+    against, slack = opposite(n), 1e-11 * scale
+    # farthest features of both shapes; two edges that cross give the point directly
+    na, nb = farthest_feature(a, n, slack, flat, of_a), farthest_feature(b, against, slack, flat, of_b)
+    p = on_feature(a, of_a, na, n, guess)
+    if na == 2 and nb == 2:
+        u, w = subtract(linear(of_a), vector(of_a)), subtract(linear(of_b), vector(of_b))
+        c = cross(u, w)
+        if dot(c, c) > 1e-24 * dot(u, u) * dot(w, w):
+            d = subtract(vector(of_b), vector(of_a))
+            p = add(vector(of_a), times(min(max(dot(cross(d, w), c) / dot(c, c), 0.0), 1.0), u))
+    # alternating projections on both features
+    residual2 = math.inf
+    for _ in range(MAX_PROJECTIONS):
+        q = subtract(on_feature(b, of_b, nb, against, add(p, times(distance, n))), times(distance, n))
+        residual2 = _distance2(p, q)
+        if residual2 <= (1e-15 * scale) ** 2:
+            break
+        new = on_feature(a, of_a, na, n, q)
+        moved2 = _distance2(new, p)
+        p = new
+        if moved2 <= (1e-16 * scale) ** 2:
+            break
+    return residual2, p
+
+
+@kernel
+def common_point(
+    a: Posed, b: Posed, n: Vec3, distance: float, guess: Vec3, scale: float, work: FloatArray
+) -> tuple[float, Vec3]:
+    """Return the residual [m] and a point of A from which B is at ``distance`` along a unit vector n.
+
+    Along the direction of least overlap the residual is zero: the farthest features of both shapes have a common point,
+    seen along n. Two edges have it where they cross. For other features, alternating projections from ``guess`` find
+    it.
+    """
+    residual2, p = _common_point(a, b, n, distance, guess, scale, FLAT, work)
+    # a cap that is nearly normal to n can touch with more than one point of its rim
+    if residual2 > (1e-12 * scale) ** 2 and CYLINDER in (a.kind, b.kind):
+        again2, other = _common_point(a, b, n, distance, guess, scale, NEARLY_FLAT, work)
+        if again2 < residual2:
+            residual2, p = again2, other
+    return math.sqrt(residual2), p
+
+
 @kernel
 def _least(a: Posed, b: Posed, n: Vec3, value: float, faces: int, scale: float, work: FloatArray) -> tuple[float, Vec3]:
     """Return the smallest overlap and its direction, from starts at faces of the polytope closer than ``value``.
@@ -77,12 +151,11 @@ def _least(a: Posed, b: Posed, n: Vec3, value: float, faces: int, scale: float, 
                 best, depth = face, work[FACES + 4 * face + 3]
         if best < 0:
             break
-        at = FACES + 4 * best
-        start = (work[at], work[at + 1], work[at + 2])
+        start = vector_at(work, FACES + 4 * best)
         # faces with the same direction lead to the same minimum
         for face in range(faces):
             i = FACES + 4 * face
-            if dot(start, (work[i], work[i + 1], work[i + 2])) > SAME_DIRECTION:
+            if dot(start, vector_at(work, i)) > SAME_DIRECTION:
                 work[i + 3] = math.inf
         here, m = polish(a, b, start, 1e-2 * scale, scale, ALL, work)
         if here < value:
@@ -97,55 +170,48 @@ def closest(a: Posed, b: Posed, margin: float, scale: float, exact: float, room:
     If the gap exceeds ``margin``, the result can be any larger number, with any normal and point. ``scale`` is the
     length of the cores (`characteristic_size`), ``exact`` the accuracy of `manifold`.
     """
-    # distance of the cores: in closed form, by GJK, or by the expanding polytope in an overlap
+    # distance of the cores: by GJK, or by the expanding polytope in an overlap
     radius_a, radius_b = core_radius(a), core_radius(b)
     weights, small = room.work[SCRATCH : SCRATCH + 8], max(PROOF_TOLERANCE * exact, 1e-14 * scale)
     curved = has_curved_core(a.kind) or has_curved_core(b.kind)
-    proved, faces, near, n = False, 0, 1e-5, 0
-    smooth = curved
-    if a.kind == CAPSULE and b.kind == BOX:
-        distance, nx, ny, nz, t = segment_box(a.size[1], a.pose, b.size, b.pose, room.work)
-        ax, ay, az = a.pose[9] + t * a.pose[2], a.pose[10] + t * a.pose[5], a.pose[11] + t * a.pose[8]
-        proved = apart = distance > TOUCHING * scale
+    smooth, faces, near = curved, 0, 1e-5
+    enough = margin + radius_a + radius_b
+    distance, n, lower = gjk(a, b, scale, enough, room.work, weights)
+    apart = distance > 1e-13 * scale
+    proved = apart and (distance - lower <= small or lower > enough)
+    if proved or distance > TOUCHING * scale:
+        # w = a - b, and the normal points from A to B; subtracted from zero, so that a zero entry stays +0
+        normal = subtract((0.0, 0.0, 0.0), weighted(n, weights, room.work, 0))
+        smooth = curved or distance - lower > 1e-14 * scale
+        distance = dot(normal, normal) ** 0.5
+        normal = (normal[0] / distance, normal[1] / distance, normal[2] / distance)
     else:
-        enough = margin + radius_a + radius_b
-        distance, n, lower = gjk(a, b, scale, enough, room.work, weights)
-        apart = distance > 1e-13 * scale
-        proved = apart and (distance - lower <= small or lower > enough)
-        if proved or distance > TOUCHING * scale:
-            x, y, z = weighted(n, weights, room.work, 0)
-            # w = a - b, and the normal points from A to B; subtracted from zero, so that a zero entry stays +0
-            nx, ny, nz = 0.0 - x, 0.0 - y, 0.0 - z
-            length = (nx * nx + ny * ny + nz * nz) ** 0.5
-            nx, ny, nz, distance = nx / length, ny / length, nz / length, length
-            smooth = curved or distance - lower > 1e-14 * scale
-        else:
-            depth, nx, ny, nz, faces = epa(a, b, n, scale, room, weights)
-            distance, n, near = -depth, 3, (1e-2 if curved else 1e-5)
-        ax, ay, az = weighted(n, weights, room.work, 3)
+        depth, normal, faces = epa(a, b, n, scale, room, weights)
+        distance, n, near = -depth, 3, (1e-2 if curved else 1e-5)
+    on_a = weighted(n, weights, room.work, 3)
     # refine the direction until the gap is proved and both shapes have points at that distance
     if (smooth and distance <= margin + radius_a + radius_b) or not proved:
-        point, off = (ax, ay, az), math.inf
+        point, off = on_a, math.inf
         if smooth:
             # the distance of a curved rim or mantle is known before its direction
             allowed = DEPTH_TOLERANCE * scale if distance <= TOUCHING * scale else math.inf
             for stage in range(KINKS, ALL):
-                value, m = polish(a, b, (nx, ny, nz), near * scale, scale, stage, room.work)
-                off, point = common_point(a, b, m, -value, (ax, ay, az), scale, room.work)
+                value, m = polish(a, b, normal, near * scale, scale, stage, room.work)
+                off, point = common_point(a, b, m, -value, on_a, scale, room.work)
                 if off <= POINT_TOLERANCE * exact and value + distance <= allowed:
-                    proved, distance, (nx, ny, nz), (ax, ay, az) = True, -value, m, point
+                    proved, distance, normal, on_a = True, -value, m, point
                     break
-        elif overlap(a, b, (nx, ny, nz)) + distance <= small:
-            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
+        elif overlap(a, b, normal) + distance <= small:
+            off, on_a = common_point(a, b, normal, distance, point, scale, room.work)
             proved = off <= POINT_TOLERANCE * exact
         # the general minimisation, from the faces of the polytope too, then GJK with cores moved apart
         if not proved:
-            value, (nx, ny, nz) = polish(a, b, (nx, ny, nz), near * scale, scale, ALL, room.work)
+            value, normal = polish(a, b, normal, near * scale, scale, ALL, room.work)
             if faces > 0 and value + distance > DEPTH_TOLERANCE * scale:
-                value, (nx, ny, nz) = _least(a, b, (nx, ny, nz), value, faces, scale, room.work)
+                value, normal = _least(a, b, normal, value, faces, scale, room.work)
             distance = -value
-            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
-            first = (nx, ny, nz)
+            off, on_a = common_point(a, b, normal, distance, point, scale, room.work)
+            first = normal
             for _ in range(1 if apart else MAX_TRIES):
                 if off <= POINT_TOLERANCE * exact:
                     break
@@ -154,10 +220,10 @@ def closest(a: Posed, b: Posed, margin: float, scale: float, exact: float, room:
                     a, b, first, shift, 0.1 * POINT_TOLERANCE * exact, room.work, weights
                 )
                 if here < off:
-                    off, distance, (nx, ny, nz), (ax, ay, az) = here, -value, first, point
+                    off, distance, normal, on_a = here, -value, first, point
     # add the radii of the cores
     gap = distance - radius_a - radius_b
-    return gap, (nx, ny, nz), (ax + radius_a * nx, ay + radius_a * ny, az + radius_a * nz)
+    return gap, normal, add(on_a, times(radius_a, normal))
 
 
 @kernel
@@ -195,8 +261,7 @@ def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
     for i in range(count, count + more):
         # a contact deeper than the closest pair has another direction of escape
         if out.rows[i, GAP] >= least and not is_known(i, count, scale, out):
-            for k in range(CONTACT):
-                out.rows[kept, k] = out.rows[i, k]
+            copy(out.rows[i], out.rows[kept])
             out.features[kept] = out.features[i]
             kept += 1
     return kept
@@ -229,7 +294,7 @@ def corner_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
     for side in range(2):
         shape, other = (a, b) if side == 0 else (b, a)
         sign = 1.0 if side == 0 else -1.0
-        n = (sign * normal[0], sign * normal[1], sign * normal[2])
+        n = times(sign, normal)
         radius = core_radius(shape)
         size[0] = radius
         corner = Posed(SPHERE, size, pose, shape.data, shape.loops)
@@ -241,18 +306,17 @@ def corner_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
             # the search for closest points overwrites the face, so that it is computed again
             corners, _ = support_face(shape, n, work[SCRATCH : SCRATCH + 6], face)
             number = face.ids[i]
-            for k in range(3):
-                pose[9 + k] = face.corners[3 * i + k] - radius * n[k]
+            put(subtract(vector_at(face.corners, 3 * i), times(radius, n)), pose[9:12])
             i += 1
             code = (number << BITS) | NONE if side == 0 else (NONE << BITS) | number
             gap, m, point = closest(corner, other, margin, scale, RELATIVE_ACCURACY * wide, room)
-            if gap > margin or gap < least or m[0] * n[0] + m[1] * n[1] + m[2] * n[2] < LEANING:
+            if gap > margin or gap < least or dot(m, n) < LEANING:
                 continue
             if side == 1:
-                point = (point[0] + gap * m[0], point[1] + gap * m[1], point[2] + gap * m[2])
+                point = add(point, times(gap, m))
             if count >= out.rows.shape[0]:
                 return count + 1
-            count = append_contact(point, (sign * m[0], sign * m[1], sign * m[2]), gap, code, count, out)
+            count = append_contact(point, times(sign, m), gap, code, count, out)
             if is_known(count - 1, count - 1, scale, out):
                 count -= 1
     return count

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.gjk import ROW, add_corner, corner, triangle_normal
-from contactlab.contact.detection.kernels.support import cross, dot, has_curved_core, perpendicular
+from contactlab.contact.detection.kernels.support import has_curved_core, perpendicular
 from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Workspace
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import copy, cross, dot, fill, opposite, put, subtract, times, vector_at
 from lcp.kernels import kernel
 
 # Relative accuracy of a curved core. The area of finer faces is too small for a normal, which is then known to 1e-4.
@@ -15,10 +16,12 @@ CURVED_TOLERANCE = 1e-8
 
 
 @kernel
-def _normal(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float, float]:
-    """Return (j - i) x (k - i) of three vertices, and its length."""
-    nx, ny, nz = triangle_normal(work, i, j, k)
-    return nx, ny, nz, math.sqrt(nx * nx + ny * ny + nz * nz)
+def _normal(work: FloatArray, i: int, j: int, k: int) -> tuple[Vec3, float]:
+    """Return the unit normal along (j - i) x (k - i) of three vertices, and the length of this product."""
+    n = triangle_normal(work, i, j, k)
+    length = math.sqrt(dot(n, n))
+    divisor = length if length > 0.0 else 1.0
+    return (n[0] / divisor, n[1] / divisor, n[2] / divisor), length
 
 
 @kernel
@@ -29,10 +32,9 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
     if n == 1:
         for i in range(6):
             s = 1.0 if i % 2 == 0 else -1.0
-            d = (s if i // 2 == 0 else 0.0, s if i // 2 == 1 else 0.0, s if i // 2 == 2 else 0.0)
-            add_corner(a, b, d, 1, work)
-            far = abs(work[ROW] - work[0]) + abs(work[ROW + 1] - work[1]) + abs(work[ROW + 2] - work[2])
-            if far > tiny:
+            add_corner(a, b, (s if i // 2 == 0 else 0.0, s if i // 2 == 1 else 0.0, s if i // 2 == 2 else 0.0), 1, work)
+            x, y, z = _from_first(1, work)
+            if abs(x) + abs(y) + abs(z) > tiny:
                 n = 2
                 break
     # a third vertex along a normal of the segment
@@ -40,21 +42,17 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
         u = _from_first(1, work)
         length = math.sqrt(dot(u, u))
         e = perpendicular(u)
-        fx, fy, fz = cross(u, e)
-        f = (fx / length, fy / length, fz / length)
+        f = cross(u, e)
+        f = (f[0] / length, f[1] / length, f[2] / length)
         for i in range(4):
-            s = 1.0 if i % 2 == 0 else -1.0
-            x, y, z = e if i < 2 else f
-            add_corner(a, b, (s * x, s * y, s * z), 2, work)
-            if _normal(work, 0, 1, 2)[3] > tiny * length:
+            add_corner(a, b, times(1.0 if i % 2 == 0 else -1.0, e if i < 2 else f), 2, work)
+            if _normal(work, 0, 1, 2)[1] > tiny * length:
                 n = 3
                 break
     # a fourth vertex along a normal of the triangle
     if n == 3:
-        nx, ny, nz, length = _normal(work, 0, 1, 2)
-        for i in range(2):
-            s = 1.0 if i == 0 else -1.0
-            d = (s * nx / length, s * ny / length, s * nz / length)
+        normal, _ = _normal(work, 0, 1, 2)
+        for d in (normal, opposite(normal)):
             if add_corner(a, b, d, 3, work) - dot(d, corner(work, 0)) > tiny:
                 n = 4
                 break
@@ -64,22 +62,18 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
 @kernel
 def _from_first(i: int, work: FloatArray) -> Vec3:
     """Return vertex i minus the first."""
-    return work[ROW * i] - work[0], work[ROW * i + 1] - work[1], work[ROW * i + 2] - work[2]
+    return subtract(corner(work, i), corner(work, 0))
 
 
 @kernel
 def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray, ints: IntArray) -> None:
     """Store vertices i, j, k of a face, its unit normal and its distance from the origin, infinite for a sliver."""
-    nx, ny, nz, length = _normal(work, i, j, k)
+    normal, length = _normal(work, i, j, k)
     at = FACES + 4 * face
     ints[3 * face], ints[3 * face + 1], ints[3 * face + 2] = i, j, k
-    if length > 1e-15 * scale * scale:
-        nx, ny, nz = nx / length, ny / length, nz / length
-        work[at], work[at + 1], work[at + 2] = nx, ny, nz
-        work[at + 3] = nx * work[ROW * i] + ny * work[ROW * i + 1] + nz * work[ROW * i + 2]
-    else:
-        work[at] = work[at + 1] = work[at + 2] = 0.0
-        work[at + 3] = math.inf
+    flat = not length > 1e-15 * scale * scale
+    put((0.0, 0.0, 0.0) if flat else normal, work[at:])
+    work[at + 3] = math.inf if flat else dot(normal, corner(work, i))
 
 
 @kernel
@@ -89,17 +83,15 @@ def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, 
     A face is visible if the vertex is more than ``slack`` outside its plane. The edges are stored in ``ints``.
     """
     edges, kept = 0, 0
-    x, y, z = corner(work, new)
+    x = corner(work, new)
     for face in range(faces):
         at = FACES + 4 * face
-        seen = work[at + 3] == math.inf or work[at] * x + work[at + 1] * y + work[at + 2] * z - work[at + 3] > slack
+        seen = work[at + 3] == math.inf or dot(vector_at(work, at), x) - work[at + 3] > slack
         if not seen:
             # move the face up
             if kept != face:
-                for m in range(3):
-                    ints[3 * kept + m] = ints[3 * face + m]
-                for m in range(4):
-                    work[FACES + 4 * kept + m] = work[at + m]
+                copy(ints[3 * face :], ints[3 * kept : 3 * kept + 3])
+                copy(work[at:], work[FACES + 4 * kept : FACES + 4 * kept + 4])
             kept += 1
             continue
         # an edge of two visible faces is inside the hole, an edge of one is on its boundary
@@ -123,9 +115,7 @@ def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, 
 @kernel
 def _four_faces(scale: float, work: FloatArray, ints: IntArray) -> None:
     """Store the four outward faces of the tetrahedron of the first four vertices, by `_add_face`."""
-    nx, ny, nz, _ = _normal(work, 0, 1, 2)
-    dx, dy, dz = _from_first(3, work)
-    j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
+    j, k = (1, 2) if dot(triangle_normal(work, 0, 1, 2), _from_first(3, work)) < 0.0 else (2, 1)
     _add_face(0, j, k, 0, scale, work, ints)
     _add_face(0, k, 3, 1, scale, work, ints)
     _add_face(k, j, 3, 2, scale, work, ints)
@@ -133,10 +123,8 @@ def _four_faces(scale: float, work: FloatArray, ints: IntArray) -> None:
 
 
 @kernel
-def epa(
-    a: Posed, b: Posed, n: int, scale: float, room: Workspace, weights: FloatArray
-) -> tuple[float, float, float, float, int]:
-    """Return the depth of overlapping cores, the unit normal (3 numbers) from A to B, and the number of faces left.
+def epa(a: Posed, b: Posed, n: int, scale: float, room: Workspace, weights: FloatArray) -> tuple[float, Vec3, int]:
+    """Return the depth of overlapping cores, the unit normal from A to B, and the number of faces left.
 
     The search begins with the simplex of the first n vertices in ``room``. At the end the three vertices of the nearest
     face come first there, and ``weights`` (4,) are the barycentric weights of its point nearest to the origin. No face
@@ -155,26 +143,22 @@ def epa(
     """
     work, ints = room
     n = _tetrahedron(a, b, n, scale, work)
-    for m in range(4):
-        weights[m] = 0.0
+    fill(0.0, weights[:4])
     if n < 4:
         # both cores are in one plane, or on one line, and touch: the shortest way out is normal to it
-        weights[0] = 1.0
+        weights[0], normal = 1.0, (0.0, 0.0, 1.0)
         if n == 3:
-            nx, ny, nz, length = _normal(work, 0, 1, 2)
-            nx, ny, nz = nx / length, ny / length, nz / length
+            normal, _ = _normal(work, 0, 1, 2)
         elif n == 2:
-            nx, ny, nz = perpendicular(_from_first(1, work))
-        else:
-            nx, ny, nz = 0.0, 0.0, 1.0
-        return nx * work[0] + ny * work[1] + nz * work[2], nx, ny, nz, 0
+            normal = perpendicular(_from_first(1, work))
+        return dot(normal, corner(work, 0)), normal, 0
     # tolerances: exact for polytopes, coarser for curved cores
     _four_faces(scale, work, ints)
     faces, corners, slack = 4, 4, 1e-13 * scale
     enough = 1e-11 * scale
     if has_curved_core(a.kind) or has_curved_core(b.kind):
         enough, slack = CURVED_TOLERANCE * scale, 1e-4 * CURVED_TOLERANCE * scale
-    best, least, bx, by, bz = 0, math.inf, 0.0, 0.0, 1.0
+    best, least, shallow = 0, math.inf, (0.0, 0.0, 1.0)
     closed, bound, widest = True, 0.0, 500.0 * slack
     while True:
         # the face nearest to the origin, and the farthest point beyond it
@@ -183,13 +167,13 @@ def epa(
             if work[FACES + 4 * face + 3] < work[FACES + 4 * best + 3]:
                 best = face
         at = FACES + 4 * best
-        nx, ny, nz, depth = work[at], work[at + 1], work[at + 2], work[at + 3]
+        normal, depth = vector_at(work, at), work[at + 3]
         if corners == MAX_VERTICES:
             break
-        far = add_corner(a, b, (nx, ny, nz), corners, work)
+        far = add_corner(a, b, normal, corners, work)
         # every direction bounds the depth from above
         if far < least:
-            least, bx, by, bz = far, nx, ny, nz
+            least, shallow = far, normal
         if far - depth <= enough:
             break
         # replace the faces visible from the new vertex by a fan around the hole
@@ -215,30 +199,24 @@ def epa(
         faces, corners = kept + edges, corners + 1
     if not closed:
         weights[0] = 1.0
-        add_corner(a, b, (bx, by, bz), 0, work)
-        return bound, bx, by, bz, faces
-    _barycentric_weights(depth, nx, ny, nz, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
-    return depth, nx, ny, nz, faces
+        add_corner(a, b, shallow, 0, work)
+        return bound, shallow, faces
+    _barycentric_weights(depth, normal, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
+    return depth, normal, faces
 
 
 @kernel
-def _barycentric_weights(
-    depth: float, nx: float, ny: float, nz: float, i: int, j: int, k: int, work: FloatArray, weights: FloatArray
-) -> None:
+def _barycentric_weights(depth: float, n: Vec3, i: int, j: int, k: int, work: FloatArray, weights: FloatArray) -> None:
     """Move the vertices of a face to the front and set the barycentric weights of the origin's projection on it."""
     for m in range(ROW):
-        a, b, c = work[ROW * i + m], work[ROW * j + m], work[ROW * k + m]
-        work[m], work[ROW + m], work[2 * ROW + m] = a, b, c
-    n, total = (nx, ny, nz), 0.0
+        work[m], work[ROW + m], work[2 * ROW + m] = work[ROW * i + m], work[ROW * j + m], work[ROW * k + m]
+    total = 0.0
     for m in range(3):
         # area of the projection with the side opposite to vertex m
-        p, q = corner(work, (m + 1) % 3), corner(work, (m + 2) % 3)
-        u = (p[0] - depth * nx, p[1] - depth * ny, p[2] - depth * nz)
-        v = (q[0] - depth * nx, q[1] - depth * ny, q[2] - depth * nz)
+        u = subtract(corner(work, (m + 1) % 3), times(depth, n))
+        v = subtract(corner(work, (m + 2) % 3), times(depth, n))
         weights[m] = max(dot(n, cross(u, v)), 0.0)
         total += weights[m]
-    if total > 0.0:
-        for m in range(3):
-            weights[m] /= total
-    else:
-        weights[0], weights[1], weights[2] = 1.0, 0.0, 0.0
+    weights[0] = weights[0] if total > 0.0 else 1.0
+    for m in range(3):
+        weights[m] /= total if total > 0.0 else 1.0

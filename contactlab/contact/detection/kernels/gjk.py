@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.support import cross, dot, relative, support
+from contactlab.contact.detection.kernels.support import relative, support, unit
 from contactlab.contact.kernels.layout import Posed
 from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    copy,
+    cross,
+    dot,
+    opposite,
+    put,
+    put_spatial,
+    subtract,
+    times,
+    vector_at,
+)
 from lcp.kernels import kernel
 
 # A vertex of the simplex is a row of nine: the difference w = a - b, then a and b.
@@ -16,36 +28,35 @@ ROW = 9
 @kernel(inner=True)
 def corner(work: FloatArray, i: int) -> Vec3:
     """Return vertex i of the simplex, a - b."""
-    return work[ROW * i], work[ROW * i + 1], work[ROW * i + 2]
+    return vector_at(work, ROW * i)
 
 
 @kernel(inner=True)
 def triangle_normal(work: FloatArray, i: int, j: int, k: int) -> Vec3:
     """Return (j - i) x (k - i) of three vertices of the simplex: a normal, not of unit length."""
-    ax, ay, az = corner(work, i)
-    bx, by, bz = corner(work, j)
-    cx, cy, cz = corner(work, k)
-    return cross((bx - ax, by - ay, bz - az), (cx - ax, cy - ay, cz - az))
+    return cross(_side_of(work, i, j), _side_of(work, i, k))
+
+
+@kernel(inner=True)
+def _side_of(work: FloatArray, i: int, j: int) -> Vec3:
+    """Return the vector from vertex i to vertex j."""
+    return subtract(corner(work, j), corner(work, i))
 
 
 @kernel
 def weighted(n: int, weights: FloatArray, work: FloatArray, column: int) -> Vec3:
     """Return the weighted sum of n vertices: of their differences (column 0), or of the points of A (column 3)."""
-    x, y, z = 0.0, 0.0, 0.0
+    total = (0.0, 0.0, 0.0)
     for i in range(n):
         if weights[i] > 0.0:
-            offset = ROW * i + column
-            x += weights[i] * work[offset]
-            y += weights[i] * work[offset + 1]
-            z += weights[i] * work[offset + 2]
-    return x, y, z
+            total = add(total, times(weights[i], vector_at(work, ROW * i + column)))
+    return total
 
 
 @kernel
-def _segment(work: FloatArray, i: int, j: int) -> tuple[float, float]:
-    """Return the weights of vertices i, j for the point of their segment closest to the origin."""
-    a, b = corner(work, i), corner(work, j)
-    side = (b[0] - a[0], b[1] - a[1], b[2] - a[2])
+def _segment(a: Vec3, b: Vec3) -> tuple[float, float]:
+    """Return the weights of the ends for the point of a segment closest to the origin."""
+    side = subtract(b, a)
     projection, length2 = -dot(a, side), dot(side, side)
     if projection <= 0.0 or length2 == 0.0:
         return 1.0, 0.0
@@ -56,93 +67,107 @@ def _segment(work: FloatArray, i: int, j: int) -> tuple[float, float]:
 
 
 @kernel
-def _areas(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the areas of the triangles of the origin's projection with each side of (i, j, k), times a common factor.
+def _areas(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the areas of the triangles of the origin's projection with each side of (a, b, c), times a common factor.
 
     Ericson computes them from differences of products of lengths. Vertices on a round rim are so close to each other
     that these lose all digits. Products with the sides keep the digits, and the two shorter sides give the best normal.
     """
-    ax, ay, az = corner(work, i)
-    bx, by, bz = corner(work, j)
-    cx, cy, cz = corner(work, k)
-    ux, uy, uz = bx - ax, by - ay, bz - az
-    vx, vy, vz = cx - bx, cy - by, cz - bz
-    wx, wy, wz = ax - cx, ay - cy, az - cz
+    u, v, w = subtract(b, a), subtract(c, b), subtract(a, c)
     # normal from the two shorter sides
-    u, v, w = (ux, uy, uz), (vx, vy, vz), (wx, wy, wz)
     uu, vv, ww = dot(u, u), dot(v, v), dot(w, w)
     if uu >= vv and uu >= ww:
-        nx, ny, nz = cross(v, w)
+        n = cross(v, w)
     elif vv >= ww:
-        nx, ny, nz = cross(w, u)
+        n = cross(w, u)
     else:
-        nx, ny, nz = cross(u, v)
+        n = cross(u, v)
     # areas of the projection with each side
-    va = nx * (by * vz - bz * vy) + ny * (bz * vx - bx * vz) + nz * (bx * vy - by * vx)
-    vb = nx * (cy * wz - cz * wy) + ny * (cz * wx - cx * wz) + nz * (cx * wy - cy * wx)
-    vc = nx * (ay * uz - az * uy) + ny * (az * ux - ax * uz) + nz * (ax * uy - ay * ux)
-    return va, vb, vc
+    return dot(n, cross(b, v)), dot(n, cross(c, w)), dot(n, cross(a, u))
 
 
 @kernel
-def _triangle(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the weights of vertices i, j, k for the point of their triangle closest to the origin."""
-    a, b, c = corner(work, i), corner(work, j), corner(work, k)
-    ab, ac = (b[0] - a[0], b[1] - a[1], b[2] - a[2]), (c[0] - a[0], c[1] - a[1], c[2] - a[2])
+def triangle_weights(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the weights of the vertices for the point of a triangle closest to the origin."""
     # Voronoi regions of the vertices and sides
+    ab, ac = subtract(b, a), subtract(c, a)
     d1, d2, d3, d4, d5, d6 = -dot(ab, a), -dot(ac, a), -dot(ab, b), -dot(ac, b), -dot(ab, c), -dot(ac, c)
     if d1 <= 0.0 and d2 <= 0.0:
         return 1.0, 0.0, 0.0
     if d3 >= 0.0 and d4 <= d3:
         return 0.0, 1.0, 0.0
-    va, vb, vc = _areas(work, i, j, k)
+    va, vb, vc = _areas(a, b, c)
     if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        s, t = _segment(work, i, j)
-        return s, t, 0.0
+        return _on_side(0, a, b, c)
     if d6 >= 0.0 and d5 <= d6:
         return 0.0, 0.0, 1.0
     if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        s, t = _segment(work, i, k)
+        s, t = _segment(a, c)
         return s, 0.0, t
     if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
-        s, t = _segment(work, j, k)
-        return 0.0, s, t
+        return _on_side(1, a, b, c)
+    # inside: barycentric coordinates
+    if min(va, vb, vc) > 0.0:
+        total = va + vb + vc
+        return va / total, vb / total, vc / total
     # rounding can place the point of a thin triangle in no region: it is then on one of the sides
-    if min(va, vb, vc) <= 0.0:
-        return _closest_on_sides(work, i, j, k)
+    weights, least = (1.0, 0.0, 0.0), math.inf
+    for side in range(3):
+        own = _on_side(side, a, b, c)
+        x = weighted_sum(own, a, b, c)
+        if dot(x, x) < least:
+            weights, least = own, dot(x, x)
+    return weights
+
+
+@kernel
+def _on_side(side: int, a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the weights of the vertices for the point closest to the origin of a side: 0 a b, 1 b c, 2 c a."""
+    s, t = _segment(a if side == 0 else (b if side == 1 else c), b if side == 0 else (c if side == 1 else a))
+    if side == 0:
+        return s, t, 0.0
+    return (0.0, s, t) if side == 1 else (t, 0.0, s)
+
+
+@kernel(inner=True)
+def weighted_sum(weights: Vec3, a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the point of a triangle with these weights of its vertices."""
+    return add(add(times(weights[0], a), times(weights[1], b)), times(weights[2], c))
+
+
+@kernel
+def closest_on_triangle(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
+    """Return the point of the triangle a, b, c closest to the origin (Ericson 2005, section 5.1.5).
+
+    It is faster than `triangle_weights`, and less accurate for thin triangles.
+    """
+    # Voronoi regions of the vertices and sides
+    u, v = subtract(b, a), subtract(c, a)
+    d1, d2, d3, d4, d5, d6 = -dot(u, a), -dot(v, a), -dot(u, b), -dot(v, b), -dot(u, c), -dot(v, c)
+    if d1 <= 0.0 and d2 <= 0.0:
+        return a
+    if d3 >= 0.0 and d4 <= d3:
+        return b
+    vc = d1 * d4 - d3 * d2
+    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        return add(a, times(d1 / (d1 - d3), u))
+    if d6 >= 0.0 and d5 <= d6:
+        return c
+    vb = d5 * d2 - d1 * d6
+    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        return add(a, times(d2 / (d2 - d6), v))
+    va = d3 * d6 - d5 * d4
+    if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+        return add(b, times((d4 - d3) / ((d4 - d3) + (d5 - d6)), subtract(c, b)))
     # inside: barycentric coordinates
     total = va + vb + vc
-    return va / total, vb / total, vc / total
-
-
-@kernel
-def _length2(work: FloatArray, i: int, s: float, j: int, t: float) -> float:
-    """Return the squared length of s times vertex i plus t times vertex j."""
-    a, b = corner(work, i), corner(work, j)
-    x = (s * a[0] + t * b[0], s * a[1] + t * b[1], s * a[2] + t * b[2])
-    return dot(x, x)
-
-
-@kernel
-def _closest_on_sides(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Return the weights of vertices i, j, k for the point of their triangle's sides closest to the origin."""
-    s, t = _segment(work, i, j)
-    a, b, c, least = s, t, 0.0, _length2(work, i, s, j, t)
-    s, t = _segment(work, j, k)
-    here = _length2(work, j, s, k, t)
-    if here < least:
-        a, b, c, least = 0.0, s, t, here
-    s, t = _segment(work, k, i)
-    if _length2(work, k, s, i, t) < least:
-        a, b, c = t, 0.0, s
-    return a, b, c
+    return add(add(a, times(vb / total, u)), times(vc / total, v))
 
 
 @kernel
 def _side(work: FloatArray, i: int, j: int, k: int, m: int) -> float:
     """Return a number > 0 if the origin and vertex m are on one side of the plane of i, j, k; 0 if nearly flat."""
-    a, n, d = corner(work, i), triangle_normal(work, i, j, k), corner(work, m)
-    d = (d[0] - a[0], d[1] - a[1], d[2] - a[2])
+    a, n, d = corner(work, i), triangle_normal(work, i, j, k), _side_of(work, i, m)
     origin, other, area2 = -dot(n, a), dot(n, d), dot(n, n)
     # the sides of a thin tetrahedron are below rounding: all its faces are then candidates
     if abs(other) <= 1e-9 * math.sqrt(area2 * dot(d, d)):
@@ -158,15 +183,15 @@ def keep_closest(work: FloatArray, n: int, weights: FloatArray) -> int:
 
     The number is 4 if the origin is inside.
 
-    Ericson 2005, sections 5.1.5 and 5.1.6: Voronoi regions for segments and triangles, the faces visible from the
-    origin for a tetrahedron.
+    Ericson 2005, sections 5.1.5 and 5.1.6: Voronoi regions for triangles, the faces visible from the origin for a
+    tetrahedron.
     """
     weights[0] = 1.0
     weights[1] = weights[2] = weights[3] = 0.0
     if n == 2:
-        weights[0], weights[1] = _segment(work, 0, 1)
+        weights[0], weights[1] = _segment(corner(work, 0), corner(work, 1))
     elif n == 3:
-        weights[0], weights[1], weights[2] = _triangle(work, 0, 1, 2)
+        put(triangle_weights(corner(work, 0), corner(work, 1), corner(work, 2)), weights)
     elif n == 4:
         # closest point over the faces visible from the origin
         smallest = math.inf
@@ -174,25 +199,20 @@ def keep_closest(work: FloatArray, n: int, weights: FloatArray) -> int:
             i, j, k = (1 if skip == 0 else 0), (2 if skip <= 1 else 1), (3 if skip <= 2 else 2)
             if _side(work, i, j, k, skip) > 0.0:
                 continue
-            s, t, r = _triangle(work, i, j, k)
             a, b, c = corner(work, i), corner(work, j), corner(work, k)
-            x = (
-                s * a[0] + t * b[0] + r * c[0],
-                s * a[1] + t * b[1] + r * c[1],
-                s * a[2] + t * b[2] + r * c[2],
-            )
-            length2 = dot(x, x)
-            if length2 < smallest:
-                smallest = length2
-                weights[i], weights[j], weights[k], weights[skip] = s, t, r, 0.0
+            own = triangle_weights(a, b, c)
+            x = weighted_sum(own, a, b, c)
+            if dot(x, x) < smallest:
+                smallest = dot(x, x)
+                weights[i], weights[j], weights[k] = own
+                weights[skip] = 0.0
         if smallest == math.inf:
             return 4
     # keep the vertices with positive weights
     kept = 0
     for i in range(n):
         if weights[i] > 0.0:
-            for m in range(ROW):
-                work[ROW * kept + m] = work[ROW * i + m]
+            copy(work[ROW * i :], work[ROW * kept : ROW * kept + ROW])
             weights[kept] = weights[i]
             kept += 1
     return kept
@@ -207,12 +227,10 @@ PREVIOUS = 4 * ROW
 @kernel
 def add_corner(a: Posed, b: Posed, d: Vec3, number: int, work: FloatArray) -> float:
     """Fill row ``number`` with the point w of A - B farthest along d; return d . w."""
-    p, q = support(a, d), support(b, (-d[0], -d[1], -d[2]))
-    at = ROW * number
-    w = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
-    work[at], work[at + 1], work[at + 2] = w
-    work[at + 3], work[at + 4], work[at + 5] = p
-    work[at + 6], work[at + 7], work[at + 8] = q
+    p, q = support(a, d), support(b, opposite(d))
+    at, w = ROW * number, subtract(p, q)
+    put_spatial(w, p, work[at : at + 6])
+    put(q, work[at + 6 : at + 9])
     return dot(d, w)
 
 
@@ -248,29 +266,27 @@ def gjk(
         Vertices of the simplex (rows of 9) and weights (4) of the closest point, each with space for the previous
         ones.
     """
-    vx, vy, vz = relative(b.pose, a.pose)
-    if vx * vx + vy * vy + vz * vz == 0.0:
-        vx = 1.0
-    add_corner(a, b, (-vx, -vy, -vz), 0, work)
+    v = relative(b.pose, a.pose)
+    if dot(v, v) == 0.0:
+        v = (1.0, v[1], v[2])
+    add_corner(a, b, opposite(v), 0, work)
     weights[0] = 1.0
     n, n_before, length2, lower = 1, 1, math.inf, 0.0
     for _ in range(MAX_ITERATIONS):
-        vx, vy, vz = weighted(n, weights, work, 0)
-        now = vx * vx + vy * vy + vz * vz
+        v = weighted(n, weights, work, 0)
+        now = dot(v, v)
         if not now < length2:
             # rounding in a thin simplex: the previous one is the best
             n = n_before
-            for i in range(ROW * n):
-                work[i] = work[PREVIOUS + i]
-            for i in range(n):
-                weights[i] = weights[4 + i]
+            copy(work[PREVIOUS:], work[: ROW * n])
+            copy(weights[4:], weights[:n])
             break
         # overlap, or the next vertex and the lower bound of the distance
         length2 = now
         length = math.sqrt(now)
         if length <= 1e-15 * scale or length < 1e-150:
             return 0.0, n, 0.0
-        nearest = -add_corner(a, b, (-vx, -vy, -vz), n, work)
+        nearest = -add_corner(a, b, opposite(v), n, work)
         lower = nearest / length
         if nearest > enough * length or now - nearest <= 1e-14 * length * max(scale, length):
             break
@@ -278,10 +294,8 @@ def gjk(
             break
         # keep the present simplex, then reduce it with the new vertex
         n_before = n
-        for i in range(ROW * n):
-            work[PREVIOUS + i] = work[i]
-        for i in range(n):
-            weights[4 + i] = weights[i]
+        copy(work, work[PREVIOUS : PREVIOUS + ROW * n])
+        copy(weights, weights[4 : 4 + n])
         n = keep_closest(work, n + 1, weights)
         if n == 4:
             return 0.0, 4, 0.0
@@ -295,20 +309,16 @@ def _direction_to_origin(v: Vec3, n: int, work: FloatArray) -> Vec3:
     v has lost digits along the sides of the simplex, but the sides have all of their digits.
     """
     # minus v, made normal to the simplex
-    dx, dy, dz = -v[0], -v[1], -v[2]
+    d = opposite(v)
     if n == 2:
-        (px, py, pz), (qx, qy, qz) = corner(work, 0), corner(work, 1)
-        e = (qx - px, qy - py, qz - pz)
+        e = _side_of(work, 0, 1)
         for _ in range(2):
-            component = dot((dx, dy, dz), e) / dot(e, e)
-            dx, dy, dz = dx - component * e[0], dy - component * e[1], dz - component * e[2]
+            d = subtract(d, times(dot(d, e) / dot(e, e), e))
     elif n == 3:
         m = triangle_normal(work, 0, 1, 2)
         if dot(m, m) > 0.0:
-            dx, dy, dz = m if dot(m, v) < 0.0 else (-m[0], -m[1], -m[2])
-    # unit length
-    length = math.sqrt(dx * dx + dy * dy + dz * dz)
-    return dx / length, dy / length, dz / length
+            d = m if dot(m, v) < 0.0 else opposite(m)
+    return unit(d)
 
 
 @kernel
@@ -333,12 +343,10 @@ def sharpen(
                 break
             d = _direction_to_origin(v, count, work)
         value = add_corner(a, b, d, count, work)
-        for m in range(3):
-            work[ROW * count + m] -= shift * start[m]
+        put(subtract(corner(work, count), times(shift, start)), work[ROW * count :])
         if step > 0:
             # residual of the two points, moved back: v + shift start - value d
-            rest = (v[0] + shift * start[0], v[1] + shift * start[1], v[2] + shift * start[2])
-            rest = (rest[0] - value * d[0], rest[1] - value * d[1], rest[2] - value * d[2])
+            rest = subtract(add(v, times(shift, start)), times(value, d))
             here = math.sqrt(dot(rest, rest))
             if here < off:
                 off, least, n, point = here, value, d, weighted(count, weights, work, 3)

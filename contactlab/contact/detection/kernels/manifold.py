@@ -7,15 +7,7 @@ import math
 from contactlab.contact.detection.kernels.contacts import append_contact
 from contactlab.contact.detection.kernels.faces import Polygon, clip, project, support_face
 from contactlab.contact.detection.kernels.polish import overlap
-from contactlab.contact.detection.kernels.support import (
-    axis_of,
-    core_radius,
-    cross,
-    dot,
-    origin,
-    perpendicular,
-    unit,
-)
+from contactlab.contact.detection.kernels.support import axis_of, core_radius, origin, perpendicular, unit
 from contactlab.contact.kernels.layout import (
     BITS,
     CAPSULE,
@@ -37,6 +29,7 @@ from contactlab.contact.kernels.layout import (
     Workspace,
 )
 from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.kernels.vectors import add, cross, dot, linear, opposite, subtract, times, vector, vector_at
 from lcp.kernels import kernel
 
 # A face within 1.4e-3 rad of the contact normal counts as normal to it.
@@ -91,14 +84,14 @@ def manifold(
     Return the number of contacts; contacts with a gap above ``margin`` are left out.
     """
     # faces of both shapes, and the case of two lines
-    (nx, ny, nz), (work, ints) = normal, room
+    work, ints = room
     face_a = Polygon(work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], ints[ID_A : ID_A + MAX_FACE])
     face_b = Polygon(work[POLYGON_B : POLYGON_B + 3 * MAX_FACE], ints[ID_B : ID_B + MAX_FACE])
     local = work[SCRATCH : SCRATCH + 6]
     na, normal_a = support_face(a, normal, local, face_a)
-    nb, normal_b = support_face(b, (-nx, -ny, -nz), local, face_b)
+    nb, normal_b = support_face(b, opposite(normal), local, face_b)
     count, least = 0, math.inf
-    if na == 2 and nb == 2 and has_round_line(a, b):
+    if na == 2 and nb == 2 and (a.kind in (CAPSULE, CYLINDER) or b.kind in (CAPSULE, CYLINDER)):
         return _round_lines(a, b, face_a, face_b, normal, point, gap, exact, margin, out)
     if na >= 2 and nb >= 2:
         # direction of the contacts, and the largest gap kept
@@ -138,7 +131,7 @@ def manifold(
             _heights(shared.corners, n, face_b.corners, dot(normal_b, t) / cos_b, dot(normal_b, s) / cos_b, heights)
         # a contact for each vertex within the limit
         for i in range(n):
-            x, y, high = shared.corners[3 * i], shared.corners[3 * i + 1], shared.corners[3 * i + 2]
+            x, y, high = vector_at(shared.corners, 3 * i)
             other, code = heights[i], shared.ids[2 * i]
             if swapped:
                 high, other = other, high
@@ -147,11 +140,7 @@ def manifold(
             here = max(other - high, gap) if gap < math.inf else other - high
             if here <= limit:
                 least = min(least, here)
-                on_a = (
-                    point[0] + x * t[0] + y * s[0] + high * along[0],
-                    point[1] + x * t[1] + y * s[1] + high * along[1],
-                    point[2] + x * t[2] + y * s[2] + high * along[2],
-                )
+                on_a = add(add(add(point, times(x, t)), times(y, s)), times(high, along))
                 if spread:
                     radii = core_radius(a), core_radius(b)
                     normals = normal_a, normal_b
@@ -167,21 +156,12 @@ def manifold(
 @kernel
 def _face_direction(a: Posed, b: Posed, normal: Vec3, normal_a: Vec3, normal_b: Vec3, gap: float, slack: float) -> Vec3:
     """Return the normal of one of two parallel faces if the shapes are ``gap`` apart along it; else ``normal``."""
-    same = normal[0] == normal_a[0] and normal[1] == normal_a[1] and normal[2] == normal_a[2]
-    if same or gap == math.inf:
+    if normal == normal_a or gap == math.inf:
         return normal
-    along_b = (-normal_b[0], -normal_b[1], -normal_b[2])
-    if -overlap(a, b, normal_a) >= gap - slack:
-        return normal_a
-    if -overlap(a, b, along_b) >= gap - slack:
-        return along_b
+    for along in (normal_a, opposite(normal_b)):
+        if -overlap(a, b, along) >= gap - slack:
+            return along
     return normal
-
-
-@kernel
-def has_round_line(a: Posed, b: Posed) -> bool:
-    """Return True if one of two shapes is a capsule or a cylinder."""
-    return a.kind in (CAPSULE, CYLINDER) or b.kind in (CAPSULE, CYLINDER)
 
 
 @kernel
@@ -208,14 +188,14 @@ def _round_lines(
     line, ids, reference, reference_ids, direction = face_a.corners, face_a.ids, b, face_b.ids, normal
     if not of_b:
         line, ids, reference, reference_ids = face_b.corners, face_b.ids, a, face_a.ids
-        direction = (-normal[0], -normal[1], -normal[2])
+        direction = opposite(normal)
     pose, half, radius = reference.pose, reference.size[1], reference.size[0]
     u, c = axis_of(pose, 2), origin(pose)
-    p, w = (line[0], line[1], line[2]), (line[3] - line[0], line[4] - line[1], line[5] - line[2])
+    p, w = vector(line), subtract(linear(line), vector(line))
     length, rise, lean, slack = math.sqrt(dot(w, w)), dot(w, u), dot(direction, u), 1e-1 * exact
     sharp = core_radius(a if of_b else b) == 0.0
     if length > exact and abs(rise) >= length * COSINE:
-        start = dot(u, (p[0] - c[0], p[1] - c[1], p[2] - c[2]))
+        start = dot(u, subtract(p, c))
         # positions of the two ends of the reference along the line, as fractions of its length
         low, high = (-half - start) / rise, (half - start) / rise
         first, last = (0, 1) if low <= high else (1, 0)
@@ -231,9 +211,9 @@ def _round_lines(
                     if t == previous:
                         break
                     is_line_end = t == float(end)
-                    x = (p[0] + t * w[0], p[1] + t * w[1], p[2] + t * w[2])
-                    s = dot(u, (x[0] - c[0], x[1] - c[1], x[2] - c[2]))
-                    r = (x[0] - c[0] - s * u[0], x[1] - c[1] - s * u[1], x[2] - c[2] - s * u[2])
+                    x = add(p, times(t, w))
+                    r = subtract(x, c)
+                    r = subtract(r, times(dot(u, r), u))
                     # distance along the direction to the mantle, where the distance from the axis is the radius
                     along, far = -dot(r, direction), math.sqrt(dot(r, r))
                     beyond = (far - radius) * (far + radius)
@@ -247,22 +227,11 @@ def _round_lines(
                         # as close as the closest pair, but slightly beside it: use the normal of the mantle at this
                         # point
                         upright = math.sqrt(1.0 - lean * lean)
-                        end_direction = unit(
-                            (
-                                lean * u[0] - upright / far * r[0],
-                                lean * u[1] - upright / far * r[1],
-                                lean * u[2] - upright / far * r[2],
-                            )
-                        )
+                        end_direction = unit(subtract(times(lean, u), times(upright / far, r)))
                         here, beside = (far - radius) / upright, 0.0
                 if here <= margin:
                     if not of_b:
-                        x = (
-                            x[0] + here * end_direction[0],
-                            x[1] + here * end_direction[1],
-                            x[2] + here * end_direction[2],
-                        )
-                        end_direction = (-end_direction[0], -end_direction[1], -end_direction[2])
+                        x, end_direction = add(x, times(here, end_direction)), opposite(end_direction)
                     corner = ids[end] if is_line_end else reference_ids[first if end == 0 else last]
                     code = (corner << BITS) | NONE if of_b == is_line_end else (NONE << BITS) | corner
                     least = min(least, here) if beside <= slack else least
@@ -293,7 +262,7 @@ def _put_by_features(
     of_a, of_b = code >> BITS, code & NONE
     own = along  # normal of the face below
     if of_b == NONE and counts[1] >= 3:
-        own = (-normals[1][0], -normals[1][1], -normals[1][2])
+        own = opposite(normals[1])
     elif of_a == NONE and counts[0] >= 3:
         own = normals[0]
     cosine = dot(own, along)
@@ -303,12 +272,7 @@ def _put_by_features(
     gap = here * cosine - (radii[0] + radii[1]) * (1.0 - cosine)
     # from the vertex of A, or back from the vertex of B to the face of A below it
     on_own, on_along = (radii[0], -radii[0]) if of_a != NONE else (-radii[1] - gap, radii[1] + here)
-    x, y, z = point
-    on_a = (
-        x + on_own * own[0] + on_along * along[0],
-        y + on_own * own[1] + on_along * along[1],
-        z + on_own * own[2] + on_along * along[2],
-    )
+    on_a = add(add(point, times(on_own, own)), times(on_along, along))
     return append_contact(on_a, own, gap, code, count, out)
 
 

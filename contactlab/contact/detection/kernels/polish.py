@@ -16,18 +16,26 @@ import math
 
 from contactlab.contact.detection.kernels.support import (
     axis_of,
-    cross,
-    dot,
     farthest_face,
     farthest_hull_point,
     perpendicular,
-    rotate,
-    rotate_inverse,
     support,
     unit,
 )
 from contactlab.contact.kernels.layout import BOX, CAPSULE, CLIP_1, CONVEX, CYLINDER, Posed
 from contactlab.spatial.arrays import FloatArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    cross,
+    dot,
+    opposite,
+    put,
+    rotate,
+    rotate_inverse,
+    subtract,
+    times,
+    vector_at,
+)
 from lcp.kernels import kernel
 
 # Maximum number of edges of each shape.
@@ -53,10 +61,15 @@ FLAT = 0.99
 
 
 @kernel
+def _difference(a: Posed, b: Posed, n: Vec3) -> Vec3:
+    """Return the farthest point of A along n minus the farthest point of B against n."""
+    return subtract(support(a, n), support(b, opposite(n)))
+
+
+@kernel
 def overlap(a: Posed, b: Posed, n: Vec3) -> float:
     """Return the distance by which the core of B must move along a unit vector to leave A; negative if apart."""
-    p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
-    return n[0] * (p[0] - q[0]) + n[1] * (p[1] - q[1]) + n[2] * (p[2] - q[2])
+    return dot(n, _difference(a, b, n))
 
 
 @kernel
@@ -65,17 +78,17 @@ def near_edges(shape: Posed, n: Vec3, near: float, out: FloatArray) -> int:
     count = 0
     if shape.kind == BOX:
         for k in range(3):
-            out[3 * k], out[3 * k + 1], out[3 * k + 2] = axis_of(shape.pose, k)
+            put(axis_of(shape.pose, k), out[3 * k :])
         return 3
     if shape.kind in (CYLINDER, CAPSULE):
-        out[0], out[1], out[2] = axis_of(shape.pose, 2)
+        put(axis_of(shape.pose, 2), out)
         return 1
     if shape.kind != CONVEX:
         return 0
     # hull edges whose lower end is within ``near`` of the highest point
     size, data, loops = shape.size, shape.data, shape.loops
     points, faces, start = int(size[1]), int(size[2]), int(size[4])
-    x, y, z = local = rotate_inverse(shape.pose, n)
+    local = rotate_inverse(shape.pose, n)
     _, highest = farthest_hull_point(shape, local)
     for face in range(faces):
         first = start + loops[start + face]
@@ -85,35 +98,28 @@ def near_edges(shape: Posed, n: Vec3, near: float, out: FloatArray) -> int:
             # every edge belongs to two faces, and counts once
             if i >= j or count == MAX_EDGES:
                 continue
-            p, q = points + 3 * i, points + 3 * j
-            low = min(x * data[p] + y * data[p + 1] + z * data[p + 2], x * data[q] + y * data[q + 1] + z * data[q + 2])
-            if low >= highest - near:
-                e = (data[q] - data[p], data[q + 1] - data[p + 1], data[q + 2] - data[p + 2])
-                if dot(e, e) > 0.0:
-                    out[3 * count], out[3 * count + 1], out[3 * count + 2] = rotate(shape.pose, unit(e))
-                    count += 1
+            p, q = vector_at(data, points + 3 * i), vector_at(data, points + 3 * j)
+            e = subtract(q, p)
+            if min(dot(local, p), dot(local, q)) >= highest - near and dot(e, e) > 0.0:
+                put(rotate(shape.pose, unit(e)), out[3 * count :])
+                count += 1
     return count
 
 
 @kernel
 def face_normal(shape: Posed, n: Vec3) -> Vec3:
     """Return the outward normal of the flat face most along n; zero if the shape has no flat face."""
+    # face of a hull
+    local = x, y, z = rotate_inverse(shape.pose, n)
+    if shape.kind == CONVEX:
+        return rotate(shape.pose, vector_at(shape.data, int(shape.size[3]) + 3 * farthest_face(shape, local)))
     # side of a box, cap of a cylinder
-    x, y, z = rotate_inverse(shape.pose, n)
+    if shape.kind not in (BOX, CYLINDER):
+        return 0.0, 0.0, 0.0
+    k = 2
     if shape.kind == BOX:
         k = 0 if abs(x) >= abs(y) and abs(x) >= abs(z) else (1 if abs(y) >= abs(z) else 2)
-        s = 1.0 if (x, y, z)[k] >= 0.0 else -1.0
-        axis = axis_of(shape.pose, k)
-        return s * axis[0], s * axis[1], s * axis[2]
-    if shape.kind == CYLINDER:
-        s = 1.0 if z >= 0.0 else -1.0
-        axis = axis_of(shape.pose, 2)
-        return s * axis[0], s * axis[1], s * axis[2]
-    # face of a hull
-    if shape.kind != CONVEX:
-        return 0.0, 0.0, 0.0
-    data, offset = shape.data, int(shape.size[3]) + 3 * farthest_face(shape, (x, y, z))
-    return rotate(shape.pose, (data[offset], data[offset + 1], data[offset + 2]))
+    return times(1.0 if local[k] >= 0.0 else -1.0, axis_of(shape.pose, k))
 
 
 @kernel
@@ -124,7 +130,7 @@ def _curvature(shape: Posed, n: Vec3, t: Vec3, s: Vec3) -> float:
     u = axis_of(shape.pose, 2)
     nu = dot(n, u)
     # component of n normal to the axis, by differences: 1 - nu^2 would lose half of the digits
-    m = (n[0] - nu * u[0], n[1] - nu * u[1], n[2] - nu * u[2])
+    m = subtract(n, times(nu, u))
     length2 = dot(m, m)
     if length2 <= 1e-28:
         return 0.0
@@ -132,16 +138,9 @@ def _curvature(shape: Posed, n: Vec3, t: Vec3, s: Vec3) -> float:
 
 
 @kernel
-def _difference(a: Posed, b: Posed, n: Vec3) -> Vec3:
-    """Return the farthest point of A along n minus the farthest point of B against n."""
-    p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
-    return p[0] - q[0], p[1] - q[1], p[2] - q[2]
-
-
-@kernel
-def _tilt_normal(n: Vec3, x: float, t: Vec3, y: float, s: Vec3) -> Vec3:
-    """Return the unit vector along n + x t + y s."""
-    return unit((n[0] + x * t[0] + y * s[0], n[1] + x * t[1] + y * s[1], n[2] + x * t[2] + y * s[2]))
+def _across(v: Vec3, edge: Vec3) -> Vec3:
+    """Return the unit vector along the component of v normal to a unit vector."""
+    return unit(subtract(v, times(dot(v, edge), edge)))
 
 
 @kernel
@@ -186,11 +185,10 @@ def _descend(a: Posed, b: Posed, start: Vec3, edge: Vec3, free: int, tries: int,
         for _ in range(tries):
             if not step > NEGLIGIBLE_STEP:
                 break
-            m = _tilt_normal(n, x, t, y, s)
+            m = unit(add(add(n, times(x, t)), times(y, s)))
             if free == 1:
                 # remove rounding along the edge, which would be multiplied by its length
-                part = dot(m, edge)
-                m = unit((m[0] - part * edge[0], m[1] - part * edge[1], m[2] - part * edge[2]))
+                m = _across(m, edge)
             w = _difference(a, b, m)
             here = dot(m, w)
             # near the minimum the slope has twice the digits of the value, so equal values are accepted
@@ -229,14 +227,12 @@ def polish(
         # faces and edges near the direction
         before, around = best, n
         slack = 1e-13 * scale
-        of_a, of_b = face_normal(a, around), face_normal(b, (-around[0], -around[1], -around[2]))
-        of_b = (-of_b[0], -of_b[1], -of_b[2])
-        na = near_edges(a, around, near, edges_a)
-        nb = near_edges(b, (-around[0], -around[1], -around[2]), near, edges_b)
+        of_a, of_b = face_normal(a, around), opposite(face_normal(b, opposite(around)))
+        na, nb = near_edges(a, around, near, edges_a), near_edges(b, opposite(around), near, edges_b)
         # a second start: between two nearly parallel faces the minimum can be as close as their angle
         other = around
         if dot(of_a, of_b) > FLAT:
-            other = unit((of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2]))
+            other = unit(add(of_a, of_b))
         elif dot(of_a, around) > FLAT:
             other = of_a
         elif dot(of_b, around) > FLAT:
@@ -246,16 +242,10 @@ def polish(
             first = around if way == 0 else other
             lying = 0
             for i in range(na + nb):
-                e = (0.0, 0.0, 0.0)
-                if i < na:
-                    e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
-                else:
-                    e = (edges_b[3 * (i - na)], edges_b[3 * (i - na) + 1], edges_b[3 * (i - na) + 2])
-                part = dot(e, first)
-                if abs(part) < (0.9 if stage == ALL else RISES):
+                e = vector_at(edges_a, 3 * i) if i < na else vector_at(edges_b, 3 * (i - na))
+                if abs(dot(e, first)) < (0.9 if stage == ALL else RISES):
                     lying += 1
-                    c = unit((first[0] - part * e[0], first[1] - part * e[1], first[2] - part * e[2]))
-                    here, c = _descend(a, b, c, e, 1, tries, 1e-15 * scale)
+                    here, c = _descend(a, b, _across(first, e), e, 1, tries, 1e-15 * scale)
                     if here <= best + 0.01 * slack:
                         best, n = here, c
             if stage == ALL or lying == 0:
@@ -264,25 +254,20 @@ def polish(
                     best, n = here, c
         # directions normal to an edge of each shape
         for i in range(na):
-            e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
             for j in range(nb):
-                c = cross(e, (edges_b[3 * j], edges_b[3 * j + 1], edges_b[3 * j + 2]))
+                c = cross(vector_at(edges_a, 3 * i), vector_at(edges_b, 3 * j))
                 if dot(c, c) > 1e-24:
                     c = unit(c)
-                    if dot(c, around) < 0.0:
-                        c = (-c[0], -c[1], -c[2])
+                    c = opposite(c) if dot(c, around) < 0.0 else c
                     here = overlap(a, b, c)
                     if here < best - slack:
                         best, n = here, c
         # the normal of a face is preferred to directions within rounding of it
-        if dot(of_b, of_b) > 0.0:
-            here = overlap(a, b, of_b)
-            if here <= best + slack:
-                best, n = here, of_b
-        if dot(of_a, of_a) > 0.0:
-            here = overlap(a, b, of_a)
-            if here <= best + slack:
-                best, n = here, of_a
+        for face in (of_b, of_a):
+            if dot(face, face) > 0.0:
+                here = overlap(a, b, face)
+                if here <= best + slack:
+                    best, n = here, face
         near = 1e-6 * scale
         if not best < before - slack:
             break

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from contactlab.contact.detection.kernels.ground_contacts import cell_range
-from contactlab.contact.detection.kernels.support import cross, dot, rotate, rotate_inverse
+from contactlab.contact.detection.kernels.support import origin, unit
+from contactlab.contact.detection.kernels.terrain_contacts import cell_range
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
     CONVEX,
     CYLINDER,
     HALF_SPACE,
+    HEIGHT_FIELD,
     MESH,
     SPHERE,
     TRIANGLE,
     Posed,
 )
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    cross,
+    dot,
+    put,
+    rotate,
+    rotate_inverse,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.kernels import kernel
+
+# A hit is the distance along the ray, infinite for none, and the outward normal there.
+NOWHERE = (math.inf, (0.0, 0.0, 0.0))
 
 
 @kernel(inner=True)
@@ -33,6 +50,16 @@ def slab_interval(o: float, d: float, low: float, high: float) -> tuple[float, f
 
 
 @kernel(inner=True)
+def box_interval(o: Vec3, d: Vec3, box: Any, limit: float) -> tuple[float, float]:
+    """Return the interval of a ray, up to ``limit``, in a box (6,) along the axes, array or tuple."""
+    entry, exit = 0.0, limit
+    for k in range(3):
+        low, high = slab_interval(o[k], d[k], box[k], box[3 + k])
+        entry, exit = max(entry, low), min(exit, high)
+    return entry, exit
+
+
+@kernel(inner=True)
 def triangle_hit(a: Vec3, b: Vec3, c: Vec3, d: Vec3) -> float:
     """Return the distance along d from the origin to a triangle, negative behind it; infinity if the line misses it.
 
@@ -42,7 +69,7 @@ def triangle_hit(a: Vec3, b: Vec3, c: Vec3, d: Vec3) -> float:
     u, v, w = dot(d, cross(c, b)), dot(d, cross(a, c)), dot(d, cross(b, a))
     if min(u, v, w) < 0.0 < max(u, v, w):
         return math.inf
-    normal = cross((b[0] - a[0], b[1] - a[1], b[2] - a[2]), (c[0] - a[0], c[1] - a[1], c[2] - a[2]))
+    normal = cross(subtract(b, a), subtract(c, a))
     rate = dot(normal, d)
     return math.inf if rate == 0.0 else dot(normal, a) / rate
 
@@ -50,7 +77,7 @@ def triangle_hit(a: Vec3, b: Vec3, c: Vec3, d: Vec3) -> float:
 @kernel(inner=True)
 def _from(o: Vec3, data: FloatArray, at: int) -> Vec3:
     """Return the point at an offset in ``data``, relative to o."""
-    return data[at] - o[0], data[at + 1] - o[1], data[at + 2] - o[2]
+    return subtract(vector_at(data, at), o)
 
 
 @kernel(inner=True)
@@ -60,10 +87,7 @@ def mesh_hit(o: Vec3, d: Vec3, mesh: Posed, limit: float) -> tuple[float, Vec3]:
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
     best, at, node = math.inf, -1, 0
     while node < loops[header]:
-        entry, exit = 0.0, min(best, limit)
-        for k in range(3):
-            low, high = slab_interval(o[k], d[k], data[boxes + 6 * node + k], data[boxes + 6 * node + 3 + k])
-            entry, exit = max(entry, low), min(exit, high)
+        entry, exit = box_interval(o, d, data[boxes + 6 * node :], min(best, limit))
         row = header + 4 + 3 * node
         # rounding can miss a flat box, so that an interval empty to rounding still counts
         if entry > exit + 1e-9 * abs(exit):
@@ -76,28 +100,20 @@ def mesh_hit(o: Vec3, d: Vec3, mesh: Posed, limit: float) -> tuple[float, Vec3]:
                 best, at = t, corner + 9
         node += 1
     if at < 0:
-        return math.inf, (0.0, 0.0, 0.0)
-    return best, (data[at], data[at + 1], data[at + 2])
+        return NOWHERE
+    return best, vector_at(data, at)
 
 
 @kernel(inner=True)
 def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: float) -> tuple[float, Vec3]:
     """Return the distance along the ray to the first triangle of a height field and its upward normal."""
     start, nx, ny, dx, dy = int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
-    nowhere = math.inf, (0.0, 0.0, 0.0)
     # interval of the ray in the bounding box of the field
     slack = 1e-9 * (dx + dy)
-    entry, exit = 0.0, limit
-    for k in range(3):
-        low, high = -slack, dx * (nx - 1) + slack
-        if k == 1:
-            high = dy * (ny - 1) + slack
-        elif k == 2:
-            low, high = size[5] - slack, size[6] + slack
-        low, high = slab_interval(o[k], d[k], low, high)
-        entry, exit = max(entry, low), min(exit, high)
+    far_x, far_y = dx * (nx - 1) + slack, dy * (ny - 1) + slack
+    entry, exit = box_interval(o, d, (-slack, -slack, size[5] - slack, far_x, far_y, size[6] + slack), limit)
     if entry > exit:
-        return nowhere
+        return NOWHERE
     # walk through the cells from the point of entry
     x, y = o[0] + entry * d[0], o[1] + entry * d[1]
     i, _ = cell_range(x, x, dx, nx)
@@ -114,10 +130,8 @@ def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: flo
             if 0.0 <= t < best:
                 best, corner = t, c
         if best < math.inf:
-            side = corner[0] - a[0], corner[1] - a[1], corner[2] - a[2]
-            normal = cross((b[0] - a[0], b[1] - a[1], b[2] - a[2]), side)
-            scale = math.copysign(1.0 / math.sqrt(dot(normal, normal)), normal[2])
-            return best, (normal[0] * scale, normal[1] * scale, normal[2] * scale)
+            normal = cross(subtract(b, a), subtract(corner, a))
+            return best, times(math.copysign(1.0 / math.sqrt(dot(normal, normal)), normal[2]), normal)
         # the next grid line along the ray
         next_x = math.inf if d[0] == 0.0 else (x1 if step_x > 0 else x0) / d[0]
         next_y = math.inf if d[1] == 0.0 else (y1 if step_y > 0 else y0) / d[1]
@@ -127,11 +141,7 @@ def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: flo
             i += step_x
         else:
             j += step_y
-    return nowhere
-
-
-# A hit is the distance along the ray, infinite for none, and the outward normal there.
-NOWHERE = (math.inf, (0.0, 0.0, 0.0))
+    return NOWHERE
 
 
 @kernel(inner=True)
@@ -148,8 +158,8 @@ def _in_ball(o: Vec3, d: Vec3, z: float, radius: float) -> tuple[float, float]:
     from_center = (o[0], o[1], o[2] - z)
     # from the point closest to the centre, so that no digits are lost far away
     near = -dot(from_center, d)
-    x, y, w = from_center[0] + near * d[0], from_center[1] + near * d[1], from_center[2] + near * d[2]
-    rest = radius * radius - (x * x + y * y + w * w)
+    closest = add(from_center, times(near, d))
+    rest = radius * radius - dot(closest, closest)
     if rest < 0.0:
         return math.inf, -math.inf
     half = math.sqrt(rest)
@@ -176,62 +186,51 @@ def _in_tube(o: Vec3, d: Vec3, radius: float) -> tuple[float, float]:
 
 
 @kernel(inner=True)
-def _capsule_hit(o: Vec3, d: Vec3, radius: float, half: float) -> tuple[float, Vec3]:
-    """Return the hit of a capsule about the z axis, the union of a tube and two balls."""
-    # interval of the tube between the ends, extended by the balls
-    entry, exit = _in_tube(o, d, radius)
-    low, high = slab_interval(o[2], d[2], -half, half)
+def _in_solid(o: Vec3, d: Vec3, kind: int, size: FloatArray) -> tuple[float, float]:
+    """Return the interval of a ray in a sphere, box, cylinder or capsule, the union of a tube and two balls."""
+    if kind == SPHERE:
+        return _in_ball(o, d, 0.0, size[0])
+    entry, exit = -math.inf, math.inf
+    if kind == BOX:
+        for i in range(3):
+            low, high = slab_interval(o[i], d[i], -size[i], size[i])
+            entry, exit = max(entry, low), min(exit, high)
+        return entry, exit
+    # the tube between the ends
+    low, high = slab_interval(o[2], d[2], -size[1], size[1])
+    entry, exit = _in_tube(o, d, size[0])
     entry, exit = max(entry, low), min(exit, high)
-    if entry > exit:
-        entry, exit = math.inf, -math.inf
-    for z in (-half, half):
-        low, high = _in_ball(o, d, z, radius)
-        entry, exit = min(entry, low), max(exit, high)
-    t = _first_crossing(entry, exit)
-    if t == math.inf:
-        return NOWHERE
-    # normal from the nearest point of the axis
-    x, y, z = o[0] + t * d[0], o[1] + t * d[1], o[2] + t * d[2]
-    z -= min(max(z, -half), half)
-    length = math.sqrt(x * x + y * y + z * z)
-    return t, (x / length, y / length, z / length)
+    # extended by balls
+    if kind == CAPSULE:
+        if entry > exit:
+            entry, exit = math.inf, -math.inf
+        for z in (-size[1], size[1]):
+            low, high = _in_ball(o, d, z, size[0])
+            entry, exit = min(entry, low), max(exit, high)
+    return entry, exit
 
 
 @kernel(inner=True)
-def _cylinder_hit(o: Vec3, d: Vec3, radius: float, half: float) -> tuple[float, Vec3]:
-    """Return the hit of a cylinder about the z axis."""
-    entry, exit = _in_tube(o, d, radius)
-    low, high = slab_interval(o[2], d[2], -half, half)
-    t = _first_crossing(max(entry, low), min(exit, high))
-    if t == math.inf:
-        return NOWHERE
-    # a cap, or the mantle
-    if t in (low, high):
-        return t, (0.0, 0.0, 1.0 if o[2] + t * d[2] > 0.0 else -1.0)
-    x, y = o[0] + t * d[0], o[1] + t * d[1]
-    length = math.sqrt(x * x + y * y)
-    return t, (x / length, y / length, 0.0)
-
-
-@kernel(inner=True)
-def _box_hit(o: Vec3, d: Vec3, size: FloatArray) -> tuple[float, Vec3]:
-    """Return the hit of a box about its centre, given by its half extents."""
-    # interval between all three pairs of faces
-    entry, exit, first, last = -math.inf, math.inf, 0, 0
-    for i in range(3):
-        low, high = slab_interval(o[i], d[i], -size[i], size[i])
-        if low > entry:
-            entry, first = low, i
-        if high < exit:
-            exit, last = high, i
-    t = _first_crossing(entry, exit)
-    if t == math.inf:
-        return NOWHERE
-    # normal of the face that is crossed
-    entering = t == entry
-    axis = first if entering else last
-    sign = 1.0 if (d[axis] > 0.0) != entering else -1.0
-    return t, (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
+def _outward(x: Vec3, kind: int, size: FloatArray) -> Vec3:
+    """Return the outward normal at a point of the surface of a sphere, box, cylinder or capsule."""
+    z = x[2]
+    if kind == BOX:
+        # the face that is crossed
+        axis = 0
+        for i in range(1, 3):
+            if abs(x[i]) - size[i] > abs(x[axis]) - size[axis]:
+                axis = i
+        sign = 1.0 if x[axis] > 0.0 else -1.0
+        return sign * (axis == 0), sign * (axis == 1), sign * (axis == 2)
+    if kind == CYLINDER:
+        # a cap, or the mantle
+        if abs(z) - size[1] >= math.sqrt(x[0] * x[0] + x[1] * x[1]) - size[0]:
+            return 0.0, 0.0, 1.0 if z > 0.0 else -1.0
+        z = 0.0
+    elif kind == CAPSULE:
+        # from the nearest point of the axis
+        z -= min(max(z, -size[1]), size[1])
+    return unit((x[0], x[1], z))
 
 
 @kernel(inner=True)
@@ -243,9 +242,8 @@ def _hull_hit(o: Vec3, d: Vec3, shape: Posed) -> tuple[float, Vec3]:
     entry, exit, first, last = -math.inf, math.inf, -1, -1
     for f in range(faces):
         at = normals + 3 * f
-        corner = points + 3 * loops[table + loops[table + f]]
-        normal = data[at], data[at + 1], data[at + 2]
-        height = dot(normal, (data[corner] - o[0], data[corner + 1] - o[1], data[corner + 2] - o[2]))
+        normal = vector_at(data, at)
+        height = dot(normal, _from(o, data, points + 3 * loops[table + loops[table + f]]))
         rate = dot(normal, d)
         if rate == 0.0:
             if height < 0.0:
@@ -262,21 +260,14 @@ def _hull_hit(o: Vec3, d: Vec3, shape: Posed) -> tuple[float, Vec3]:
         loop = table + loops[table]
         for k in range(loops[table + 1] - loops[table] - 2):
             a, b, c = points + 3 * loops[loop], points + 3 * loops[loop + k + 1], points + 3 * loops[loop + k + 2]
-            t = triangle_hit(
-                (data[a] - o[0], data[a + 1] - o[1], data[a + 2] - o[2]),
-                (data[b] - o[0], data[b + 1] - o[1], data[b + 2] - o[2]),
-                (data[c] - o[0], data[c + 1] - o[1], data[c + 2] - o[2]),
-                d,
-            )
-            if t >= 0.0 and t < math.inf:
-                at = normals + 3 * first
-                return t, (data[at], data[at + 1], data[at + 2])
+            t = triangle_hit(_from(o, data, a), _from(o, data, b), _from(o, data, c), d)
+            if 0.0 <= t < math.inf:
+                return t, vector_at(data, normals + 3 * first)
         return NOWHERE
     t = _first_crossing(entry, exit)
     if t == math.inf:
         return NOWHERE
-    at = normals + 3 * (first if t == entry else last)
-    return t, (data[at], data[at + 1], data[at + 2])
+    return t, vector_at(data, normals + 3 * (first if t == entry else last))
 
 
 @kernel(inner=True)
@@ -285,27 +276,21 @@ def _hit(o: Vec3, d: Vec3, shape: Posed, limit: float) -> tuple[float, Vec3]:
     # one branch for each kind of shape
     kind, size = shape.kind, shape.size
     if kind == HALF_SPACE:
-        normal = size[0], size[1], size[2]
+        normal = vector(size)
         rate = dot(normal, d)
         t = math.inf if rate == 0.0 else (size[3] - dot(normal, o)) / rate
         return (t, normal) if t >= 0.0 else NOWHERE
-    if kind == SPHERE:
-        entry, exit = _in_ball(o, d, 0.0, size[0])
-        t = _first_crossing(entry, exit)
-        if t == math.inf:
-            return NOWHERE
-        return t, ((o[0] + t * d[0]) / size[0], (o[1] + t * d[1]) / size[0], (o[2] + t * d[2]) / size[0])
-    if kind == CAPSULE:
-        return _capsule_hit(o, d, size[0], size[1])
-    if kind == BOX:
-        return _box_hit(o, d, size)
-    if kind == CYLINDER:
-        return _cylinder_hit(o, d, size[0], size[1])
     if kind == CONVEX:
         return _hull_hit(o, d, shape)
     if kind == MESH:
         return mesh_hit(o, d, shape, limit)
-    return terrain_hit(o, d, size, shape.data, limit)
+    if kind == HEIGHT_FIELD:
+        return terrain_hit(o, d, size, shape.data, limit)
+    entry, exit = _in_solid(o, d, kind, size)
+    t = _first_crossing(entry, exit)
+    if t == math.inf:
+        return NOWHERE
+    return t, _outward(add(o, times(t, d)), kind, size)
 
 
 @kernel
@@ -330,23 +315,19 @@ def first_hits(
     normal zero.
     """
     for i in range(origins.shape[0]):
-        o = origins[i, 0], origins[i, 1], origins[i, 2]
-        d = directions[i, 0], directions[i, 1], directions[i, 2]
+        o, d = vector(origins[i]), vector(directions[i])
         best, number, found = math.inf, -1, (0.0, 0.0, 0.0)
         limit = reach
         for s in range(kinds.shape[0]):
             # skip shapes whose bounding box the ray misses
-            entry, exit = 0.0, limit
-            for k in range(3):
-                low, high = slab_interval(o[k], d[k], boxes[s, k], boxes[s, 3 + k])
-                entry, exit = max(entry, low), min(exit, high)
+            entry, exit = box_interval(o, d, boxes[s], limit)
             if entry > exit:
                 continue
             # the ray in the axes of the shape
             pose = poses[s]
-            start = rotate_inverse(pose, (o[0] - pose[9], o[1] - pose[10], o[2] - pose[11]))
+            start = rotate_inverse(pose, subtract(o, origin(pose)))
             t, outward = _hit(start, rotate_inverse(pose, d), Posed(kinds[s], sizes[s], pose, data, loops), limit)
             if t <= limit and t < best:
                 best, number, found, limit = t, s, rotate(pose, outward), t
         distance[i], shape[i] = best, number
-        normal[i, 0], normal[i, 1], normal[i, 2] = found
+        put(found, normal[i])

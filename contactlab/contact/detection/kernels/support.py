@@ -1,4 +1,4 @@
-"""Vector and pose arithmetic, and quantities of a shape for the kernels: support points, ground points, bounds.
+"""Pose arithmetic, and quantities of a shape for the kernels: support points, ground points, bounds.
 
 A pose is a row of twelve numbers: the rotation by rows, then the origin.
 """
@@ -19,101 +19,57 @@ from contactlab.contact.kernels.layout import (
     Posed,
 )
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.spatial.kernels.vectors import dot, rotate, rotate_inverse, subtract, transform, vector_at
 from lcp.kernels import kernel
-
-
-@kernel(inner=True)
-def dot(a: Vec3, b: Vec3) -> float:
-    """Return the inner product a . b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@kernel(inner=True)
-def cross(a: Vec3, b: Vec3) -> Vec3:
-    """Return the cross product a x b."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@kernel(inner=True)
-def rotate(pose: FloatArray, v: Vec3) -> Vec3:
-    """Rotate a direction from the axes of a shape to world axes."""
-    return (
-        pose[0] * v[0] + pose[1] * v[1] + pose[2] * v[2],
-        pose[3] * v[0] + pose[4] * v[1] + pose[5] * v[2],
-        pose[6] * v[0] + pose[7] * v[1] + pose[8] * v[2],
-    )
-
-
-@kernel(inner=True)
-def rotate_inverse(pose: FloatArray, v: Vec3) -> Vec3:
-    """Rotate a direction from world axes to the axes of a shape."""
-    return (
-        pose[0] * v[0] + pose[3] * v[1] + pose[6] * v[2],
-        pose[1] * v[0] + pose[4] * v[1] + pose[7] * v[2],
-        pose[2] * v[0] + pose[5] * v[1] + pose[8] * v[2],
-    )
 
 
 @kernel(inner=True)
 def transform_point(pose: FloatArray, v: Vec3) -> Vec3:
     """Transform a point from the axes of a shape to world axes."""
-    return (
-        pose[9] + pose[0] * v[0] + pose[1] * v[1] + pose[2] * v[2],
-        pose[10] + pose[3] * v[0] + pose[4] * v[1] + pose[5] * v[2],
-        pose[11] + pose[6] * v[0] + pose[7] * v[1] + pose[8] * v[2],
-    )
+    return transform(pose, vector_at(pose, 9), v)
 
 
 @kernel(inner=True)
 def origin(pose: FloatArray) -> Vec3:
     """Return the origin of a shape."""
-    return pose[9], pose[10], pose[11]
+    return vector_at(pose, 9)
 
 
 @kernel(inner=True)
 def relative(pose: FloatArray, other: FloatArray) -> Vec3:
     """Return the vector from the origin of this shape to the origin of another, world axes."""
-    return other[9] - pose[9], other[10] - pose[10], other[11] - pose[11]
+    return subtract(vector_at(other, 9), vector_at(pose, 9))
 
 
 @kernel
 def relative_pose(pose: FloatArray, other: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (12,) with the pose of another shape in the axes of this one."""
-    dx, dy, dz = relative(pose, other)
-    for i in range(3):
-        x, y, z = pose[i], pose[3 + i], pose[6 + i]
-        for j in range(3):
-            out[3 * i + j] = x * other[j] + y * other[3 + j] + z * other[6 + j]
-        out[9 + i] = x * dx + y * dy + z * dz
+    for j in range(3):
+        out[j], out[3 + j], out[6 + j] = rotate_inverse(pose, axis_of(other, j))
+    out[9], out[10], out[11] = rotate_inverse(pose, relative(pose, other))
 
 
 @kernel
 def place_shape(body: FloatArray, place: FloatArray, pose: FloatArray) -> None:
     """Fill the world pose (12,) of a shape from the pose of its body and its place in the body, (12,) each."""
-    for i in range(3):
-        r0, r1, r2 = body[3 * i], body[3 * i + 1], body[3 * i + 2]
-        for j in range(3):
-            pose[3 * i + j] = r0 * place[j] + r1 * place[3 + j] + r2 * place[6 + j]
-        pose[9 + i] = body[9 + i] + r0 * place[9] + r1 * place[10] + r2 * place[11]
+    for j in range(3):
+        pose[j], pose[3 + j], pose[6 + j] = rotate(body, axis_of(place, j))
+    pose[9], pose[10], pose[11] = transform_point(body, origin(place))
 
 
 @kernel
 def perpendicular(v: Vec3) -> Vec3:
     """Return a unit vector normal to v, a fixed function of v; the x axis if v is zero."""
-    x, y, z = v
-    length = math.sqrt(x * x + y * y + z * z)
+    length = math.sqrt(dot(v, v))
     if length < 1e-150:
         return 1.0, 0.0, 0.0
-    x, y, z = x / length, y / length, z / length
+    x, y, z = v[0] / length, v[1] / length, v[2] / length
     # project the world axis with the smallest component along v
     if abs(x) <= abs(y) and abs(x) <= abs(z):
-        a, b, c = 1.0 - x * x, -x * y, -x * z
-    elif abs(y) <= abs(z):
-        a, b, c = -x * y, 1.0 - y * y, -y * z
-    else:
-        a, b, c = -x * z, -y * z, 1.0 - z * z
-    length = math.sqrt(a * a + b * b + c * c)
-    return a / length, b / length, c / length
+        return unit((1.0 - x * x, -x * y, -x * z))
+    if abs(y) <= abs(z):
+        return unit((-x * y, 1.0 - y * y, -y * z))
+    return unit((-x * z, -y * z, 1.0 - z * z))
 
 
 SIN_120 = math.sqrt(0.75)
@@ -156,29 +112,28 @@ def characteristic_size(shape: Posed) -> float:
 
 
 @kernel(inner=True)
+def farthest(data: FloatArray, first: int, n: int, d: Vec3) -> tuple[int, float]:
+    """Return the offset of the farthest of n points along d, the first of equals, and d.x; they begin at ``first``."""
+    best, highest = 0, -math.inf
+    for offset in range(first, first + 3 * n, 3):
+        height = dot(d, vector_at(data, offset))
+        if height > highest:
+            best, highest = offset, height
+    return best, highest
+
+
+@kernel(inner=True)
 def farthest_hull_point(shape: Posed, d: Vec3) -> tuple[int, float]:
-    """Return the offset in ``data`` of the hull point farthest along d (shape axes), the first of equals, and d . x."""
-    size, data = shape.size, shape.data
-    best, farthest = 0, -math.inf
-    for i in range(int(size[0])):
-        offset = int(size[1]) + 3 * i
-        height = d[0] * data[offset] + d[1] * data[offset + 1] + d[2] * data[offset + 2]
-        if height > farthest:
-            best, farthest = offset, height
-    return best, farthest
+    """Return the offset in ``data`` of the hull point farthest along d (shape axes), and d . x."""
+    return farthest(shape.data, int(shape.size[1]), int(shape.size[0]), d)
 
 
 @kernel(inner=True)
 def farthest_face(shape: Posed, d: Vec3) -> int:
     """Return the number of the face of a hull whose outward normal is most along d (shape axes)."""
-    size, data = shape.size, shape.data
-    best, farthest = 0, -math.inf
-    for face in range(int(size[2])):
-        offset = int(size[3]) + 3 * face
-        height = data[offset] * d[0] + data[offset + 1] * d[1] + data[offset + 2] * d[2]
-        if height > farthest:
-            best, farthest = face, height
-    return best
+    start = int(shape.size[3])
+    offset, _ = farthest(shape.data, start, int(shape.size[2]), d)
+    return (offset - start) // 3
 
 
 @kernel(inner=True)
@@ -201,7 +156,7 @@ def support(shape: Posed, d: Vec3) -> Vec3:
     Ties go to the positive side, the lowest number of a hull's points, the x axis of a cylinder's cap.
     """
     # direction in the axes of the shape
-    kind, size, data = shape.kind, shape.size, shape.data
+    kind, size = shape.kind, shape.size
     lx, ly, lz = rotate_inverse(shape.pose, d)
     x, y, z = 0.0, 0.0, 0.0
     # one branch for each kind of shape
@@ -214,13 +169,11 @@ def support(shape: Posed, d: Vec3) -> Vec3:
     elif kind == CYLINDER:
         z = size[1] if lz >= 0.0 else -size[1]
         length = math.sqrt(lx * lx + ly * ly)
+        x = size[0]
         if length > 1e-14 * abs(lz):
             x, y = size[0] * lx / length, size[0] * ly / length
-        else:
-            x = size[0]
     elif kind == CONVEX:
-        best, _ = farthest_hull_point(shape, (lx, ly, lz))
-        x, y, z = data[best], data[best + 1], data[best + 2]
+        x, y, z = vector_at(shape.data, farthest_hull_point(shape, (lx, ly, lz))[0])
     return transform_point(shape.pose, (x, y, z))
 
 
@@ -265,17 +218,13 @@ def ground_point(shape: Posed, i: int, d: Vec3) -> tuple[float, float, float, in
     if kind == CYLINDER:
         # radial direction to the deepest point of a rim
         radius, half = size[0], size[1]
-        dx, dy, dz = d
-        length = math.sqrt(dx * dx + dy * dy)
-        if length > 1e-12:
-            dx, dy = dx / length, dy / length
-        else:
-            dx, dy = 1.0, 0.0
+        length = math.sqrt(d[0] * d[0] + d[1] * d[1])
+        dx, dy = (d[0] / length, d[1] / length) if length > 1e-12 else (1.0, 0.0)
         if i < 2:
             return radius * dx, radius * dy, (half if i == 1 else -half), i
         # a point of the deeper rim, 120 degrees from its deepest point
         s = SIN_120 if i == 3 else -SIN_120
-        upper = dz > 0.0
+        upper = d[2] > 0.0
         code = i + 2 * int(upper)
         return radius * (-0.5 * dx - s * dy), radius * (s * dx - 0.5 * dy), (half if upper else -half), code
     return 0.0, 0.0, 0.0, 0
@@ -305,8 +254,7 @@ def shape_bounds(kind: int, size: FloatArray, pose: FloatArray, data: FloatArray
         elif kind in (CONVEX, MESH):
             low, high = math.inf, -math.inf
             for j in range(int(size[0])):
-                offset = int(size[1]) + 3 * j
-                height = u * data[offset] + v * data[offset + 1] + w * data[offset + 2]
+                height = dot((u, v, w), vector_at(data, int(size[1]) + 3 * j))
                 low, high = min(low, height), max(high, height)
         elif kind == HEIGHT_FIELD:
             # the solid has no bottom, so that a body that has sunk through the surface is still inside

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from contactlab.contact.detection.kernels.support import SYMMETRIC, half_width
 from contactlab.contact.kernels.layout import HALF_SPACE, HEIGHT_FIELD
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.kernels.vectors import rotate, rotate_inverse, vector
 from lcp.kernels import kernel
 
 
@@ -95,35 +96,21 @@ def _may_touch(i: int, j: int, filters: Filters) -> bool:
 
 
 @kernel
-def _reaches_half_space(half_space: FloatArray, pose: FloatArray, box: FloatArray, enlarged: float) -> bool:
-    """Return True if a bounding box comes within the distance ``enlarged`` [m] of a half-space at ``pose``."""
-    lowest = -half_space[3]
-    for k in range(3):
-        n = pose[3 * k] * half_space[0] + pose[3 * k + 1] * half_space[1] + pose[3 * k + 2] * half_space[2]
-        lowest += n * ((box[k] if n > 0.0 else box[3 + k]) - pose[9 + k]) if n != 0.0 else 0.0
-    return lowest <= enlarged
-
-
-@kernel
 def _near(
     i: int, s: int, kind: IntArray, size: FloatArray, poses: FloatArray, boxes: FloatArray, enlarged: float
 ) -> bool:
     """Return True if shape i reaches half-space s: exactly for symmetric shapes, by the bounding box for others."""
-    if not _reaches_half_space(size[s], poses[s], boxes[i], enlarged):
-        return False
-    if kind[i] not in SYMMETRIC:
-        return True
-    # gap of the shape along the normal of the half-space
-    h, frame, pose = size[s], poses[s], poses[i]
-    gap, along_x, along_y, along_z = -h[3], 0.0, 0.0, 0.0
+    normal, lowest = rotate(poses[s], vector(size[s])), -size[s, 3]
+    if kind[i] in SYMMETRIC:
+        # gap of the shape along the normal of the half-space
+        x, y, z = rotate_inverse(poses[i], normal)
+        for k in range(3):
+            lowest += normal[k] * (poses[i, 9 + k] - poses[s, 9 + k])
+        return lowest - half_width(kind[i], size[i], x, y, z) <= 2.0 * enlarged
     for k in range(3):
-        n = frame[3 * k] * h[0] + frame[3 * k + 1] * h[1] + frame[3 * k + 2] * h[2]
-        gap += n * (pose[9 + k] - frame[9 + k])
-        along_x += n * pose[3 * k]
-        along_y += n * pose[3 * k + 1]
-        along_z += n * pose[3 * k + 2]
-    gap -= half_width(kind[i], size[i], along_x, along_y, along_z)
-    return gap <= 2.0 * enlarged
+        n = normal[k]
+        lowest += n * ((boxes[i, k] if n > 0.0 else boxes[i, 3 + k]) - poses[s, 9 + k]) if n != 0.0 else 0.0
+    return lowest <= enlarged
 
 
 @kernel
@@ -170,13 +157,9 @@ def _column_width(boxes: FloatArray, k: int) -> float:
 @kernel
 def _is_wide(i: int, boxes: FloatArray, y: int, z: int, wy: float, wz: float) -> bool:
     """Return True if the box of shape i exceeds a column, ``wy`` by ``wz`` along axes y and z, or is infinite in x."""
-    if (
-        not boxes[i, 3 + y] - boxes[i, y] <= WIDTH_FRACTION * wy
-        or not boxes[i, 3 + z] - boxes[i, z] <= WIDTH_FRACTION * wz
-    ):
-        return True
     x = 3 - y - z
-    return not boxes[i, 3 + x] - boxes[i, x] < math.inf
+    fits = boxes[i, 3 + y] - boxes[i, y] <= WIDTH_FRACTION * wy and boxes[i, 3 + z] - boxes[i, z] <= WIDTH_FRACTION * wz
+    return not (fits and boxes[i, 3 + x] - boxes[i, x] < math.inf)
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""Compiled vector arithmetic."""

@@ -44,7 +44,6 @@ position = [0.5, 0.0, 0.11]
 EXPERIMENTS = (
     '[sweep]\nscene = "scene.toml"\nseeds = 3\n[parameters]\nstepper.h = [1e-3, 2e-3]\n[spread]\n'
     '"body.cube.velocity" = 0.1\n',
-    '[sweep]\nproblems = ["one.npz"]\ntolerance = 1e-9\n[[solver]]\nname = "APGD"\nmax_iterations = [100, 1000]\n',
 )
 
 URDF = """<robot name="r"><material name="m"><color rgba="1 0 0 1"/></material>

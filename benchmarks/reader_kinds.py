@@ -100,7 +100,7 @@ def read_scene(path: Path) -> object:
 
 
 def read_experiment(path: Path) -> object:
-    from contactlab.lab.sweeps.sweeping import load_experiment
+    from contactlab.lab.sweeps.grids import load_experiment
 
     (path.parent / "scene.toml").write_text(SCENE)
     (path.parent / "one.npz").write_bytes(lcps()[0])

@@ -156,8 +156,8 @@ folder or cluster that cannot be used; 130 interrupted.
 """,
 )
 def sweep(arguments: argparse.Namespace) -> int:
-    """Run a scene or solve problems many times, as described by one TOML file."""
-    from contactlab.lab.sweeps.sweeping import load_experiment
+    """Run a scene many times, as described by one TOML file."""
+    from contactlab.lab.sweeps.grids import load_experiment
 
     settings = {name: getattr(arguments, name) for name in ("out", "jobs", "cluster", "time_limit", "again")}
     result = run_sweep(load_experiment(arguments.experiment), **settings, progress=True)

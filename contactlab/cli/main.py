@@ -27,7 +27,7 @@ COMMANDS = {
     "impact": ("impact", "score impact laws and simulations on recorded planar impacts"),
     "race": ("experiments", "race solvers on files of problems; rows, profiles, one-file report"),
     "conform": ("experiments", "test engines against closed forms and known complaints; scores and reasons"),
-    "sweep": ("experiments", "run a scene over parameters and seeds, or solvers over problems"),
+    "sweep": ("experiments", "run a scene over parameters and seeds"),
     "warmup": ("warmup", "compile the kernels once, ahead of the first run"),
 }
 

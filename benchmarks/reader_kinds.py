@@ -159,7 +159,7 @@ def read_impacts(path: Path) -> object:
 
 
 def read_drops(path: Path) -> object:
-    from contactlab.lab.datasets.recordings import load_square_drops
+    from square_drops import load_square_drops
 
     return load_square_drops(path)
 

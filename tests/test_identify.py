@@ -283,9 +283,9 @@ def test_ellipse_impacts_give_the_numbers_of_the_scan(shared: Path, tmp_path: Pa
 @pytest.mark.slow
 def test_square_drops_give_the_numbers_of_the_grid(shared: Path) -> None:
     """First impacts of half of the recorded squares put mu and e where the grid over whole drops did."""
-    from contactlab.studies.identification.report import open_recordings
+    from square_drops import square_recordings
 
-    squares = open_recordings(shared / "data" / "planar_impacts" / "square_dev.npz")
+    squares = square_recordings(shared / "data" / "planar_impacts" / "square_dev.npz")
     found = fit(squares, np.arange(0, len(squares), 2))
     assert found.verdict is IdentificationVerdict.FOUND
     assert found["mu"] == pytest.approx(0.1, abs=0.02)

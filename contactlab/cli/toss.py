@@ -12,11 +12,11 @@ import numpy as np
 
 from contactlab.cli import arguments as kinds
 from contactlab.cli.arguments import command, option
-from contactlab.lab.datasets import CubeTosses, load_cube_tosses
+from contactlab.lab.datasets import load_cube_tosses
 from contactlab.lab.datasets.files import array_names, data_path, only_file
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
-from contactlab.studies import MODELS, TossReport, TossSettings, format_table, run_tosses, toss_tables
+from contactlab.studies import MODELS, TossReport, format_table, run_tosses
 from contactlab.studies.toss import LEFT_OUT
 
 #: Defaults of the command, equal to the model's; this module imports nothing heavy.
@@ -32,20 +32,11 @@ RIGID = MODELS["rigid"]
         default="rigid",
         help="fitted settings: friction only, or also springs and dampers at round corners (default %(default)s)",
     ),
-    option(
-        "--settings", type=Path, metavar="SCORES.json", help="the settings of an earlier --json, in place of --model"
-    ),
-    option(
-        "--ablation",
-        action="store_true",
-        help="also score the best model's ingredients, added in turn, and with each left out",
-    ),
     option("--mu", type=kinds.non_negative, help=f"friction (default: the value of the model, {RIGID.mu} if rigid)"),
     option("--edges", type=kinds.even, help=f"edges k of the pyramid (default {RIGID.edges})"),
     option("--friction", choices=("pyramid", "cone"), help="a pyramid of k edges or the exact cone (default pyramid)"),
     option("--substeps", type=kinds.positive_integer, help=f"steps per sample (default {RIGID.substeps})"),
     option("--workers", type=kinds.positive_integer, help="threads (default: one per core)"),
-    option("--plot", type=kinds.output_file, metavar="PNG", help="draw the ablation"),
     epilog="""\
 FILE is an .npz of n tosses (pos (N, 3), quat_wxyz (N, 4), eval_ic (n, 13), dt, half_width, mass, inertia, gravity:
 floats; offsets (n + 1,), toss_id, eval_start (n,): ints), or the data set cube_toss in the folder that CONTACTLAB_DATA
@@ -61,17 +52,20 @@ def toss(arguments: argparse.Namespace) -> int:
     if "joint" in array_names(path):
         return _elbows(path, arguments)
     tosses = load_cube_tosses(path)
-    settings = _settings(arguments)
-    report = _score(tosses, settings, arguments.workers, "tosses")
+    settings = replace(MODELS[arguments.model], **_given_options(arguments, "mu", "edges", "substeps", "friction"))
+    with Progress("simulating", "tosses") as progress:
+        report = run_tosses(tosses, settings, workers=arguments.workers, progress=progress.update)
     if settings == MODELS["best"]:
         print(LEFT_OUT)
     print(format_table(report))
-    _print_account(report)
+    print(
+        f"{report.steps} steps in {report.seconds:.1f} s; {len(report.failures)} failed tosses; "
+        f"worst scaled residual {report.worst_scaled:.1e} (a step is solved at 1e-9)"
+    )
+    for outcome in report.failures:
+        print(f"failed: toss {outcome.index} (id {outcome.toss_id}): {outcome.failure}")
     kinds.write_json(arguments.json, summary(report))
-    failed = len(report.failures)
-    if arguments.ablation:
-        failed += _ablate(tosses, arguments)
-    return 1 if failed else 0
+    return 1 if report.failures else 0
 
 
 def _elbows(path: Path, arguments: argparse.Namespace) -> int:
@@ -82,7 +76,7 @@ def _elbows(path: Path, arguments: argparse.Namespace) -> int:
     from contactlab.studies.identification.report import score
     from contactlab.studies.identification.tosses import ELBOW_MODELS, elbow_recordings
 
-    for name in ("edges", "substeps", "friction", "settings", "ablation", "plot"):
+    for name in ("edges", "substeps", "friction"):
         if getattr(arguments, name):
             raise DatasetError(
                 path, "", f"--{name.replace('_', '-')} is for tosses of the cube; these are of the elbow"
@@ -125,63 +119,10 @@ def summary(report: TossReport) -> dict[str, object]:
     }
 
 
-def _settings(arguments: argparse.Namespace) -> TossSettings:
-    """Return the settings of the model, changed by the options of the command line."""
-    model = MODELS[arguments.model]
-    if arguments.settings is not None:
-        document = kinds.read_json(arguments.settings)
-        try:
-            model = TossSettings.read(document)
-        except ValueError as error:
-            raise DatasetError(arguments.settings, "", str(error)) from error
-    return replace(model, **_given_options(arguments, "mu", "edges", "substeps", "friction"))
-
-
 def _given_options(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return the given options."""
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
-def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
-    """Score the ingredients of the best model and print them; return the number of failed tosses."""
-    given = _given_options(arguments, "edges", "substeps", "friction")
-    rows = [
-        (name, _score(tosses, replace(settings, **given), arguments.workers, name))
-        for name, settings in toss_tables.ablations().items()
-    ]
-    print(toss_tables.format_ablation(rows))
-    if arguments.plot is not None:
-        _draw_ablation(arguments.plot, rows)
-    return sum(len(report.failures) for _, report in rows)
-
-
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _score(tosses: CubeTosses, settings: TossSettings, workers: int | None, label: str) -> TossReport:
-    """Run all tosses under one setting, with progress."""
-    with Progress(label, "tosses") as progress:
-        return run_tosses(tosses, settings, workers=workers, progress=progress.update)
-
-
-def _print_account(report: TossReport) -> None:
-    """Print number, time and largest residual of the steps, and every failed toss."""
-    print(
-        f"{report.steps} steps in {report.seconds:.1f} s; {len(report.failures)} failed tosses; "
-        f"worst scaled residual {report.worst_scaled:.1e} (a step is solved at 1e-9)"
-    )
-    for outcome in report.failures:
-        print(f"failed: toss {outcome.index} (id {outcome.toss_id}): {outcome.failure}")
-
-
-def _draw_ablation(path: Path, rows: list[tuple[str, TossReport]]) -> None:
-    """Draw the errors of every line, or report the missing extra."""
-    from contactlab.plotting import plot_error_bars
-
-    errors = {}
-    for name, report in rows:
-        ran = [one for one in report.outcomes if not one.failure]
-        position, rotation = ([getattr(one, field) for one in ran] for field in ("position_percent", "rotation_deg"))
-        errors[name] = (np.array(position), np.array(rotation))
-    kinds.write_and_report("picture", lambda: plot_error_bars(path, errors))

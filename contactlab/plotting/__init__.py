@@ -17,14 +17,13 @@ from contactlab.plotting.studies_plot import (
     plot_error_bars,
     plot_error_curves,
     plot_identified,
-    plot_planar_paths,
     plot_restitution,
     plot_toss_curve,
 )
 
 __all__ = [
     "animation", "certificates", "forces", "gaps", "ledger", "modes", "picture", "plot_convergence", "plot_error_bars",
-    "plot_error_curves", "plot_identified", "plot_impact_map", "plot_painleve", "plot_planar_paths", "plot_restitution",
+    "plot_error_curves", "plot_identified", "plot_impact_map", "plot_painleve", "plot_restitution",
     "plot_routh", "plot_toss_curve", "save_figure", "solver_effort", "summary",
 ]  # fmt: skip
 

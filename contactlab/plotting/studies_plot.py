@@ -109,37 +109,6 @@ def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, Flo
     return save_figure(figure, path)
 
 
-def plot_planar_paths(
-    path: str | Path, drops: Sequence[tuple[str, FloatArray, FloatArray, FloatArray, FloatArray]]
-) -> Path:
-    """Draw recorded and simulated drops, path of the centre and angle over time; write a PNG.
-
-    Parameters
-    ----------
-    path
-        Path of the picture.
-    drops
-        For each drop: its title, times (m,) [s] and poses (m, 3) recorded, times (k,) and poses (k, 3) simulated; poses
-        are x, z [m] and angle [rad].
-    """
-    figure, axes = new_figure(3.1 * len(drops), 5.2, len(drops), 2)
-    for k, (title, time, recorded, clock, simulated) in enumerate(drops):
-        above, below = axes[k], axes[len(drops) + k]
-        above.plot(1e3 * recorded[:, 0], 1e3 * recorded[:, 1], ".", color="0.45", markersize=3, label="recorded")
-        above.plot(1e3 * simulated[:, 0], 1e3 * simulated[:, 1], color=CYCLE[1], linewidth=1.2, label="simulated")
-        above.set_title(title, fontsize=9)
-        above.set_xlabel("x [mm]")
-        below.plot(time, np.degrees(recorded[:, 2]), ".", color="0.45", markersize=3)
-        below.plot(clock, np.degrees(simulated[:, 2]), color=CYCLE[1], linewidth=1.2)
-        below.set_xlabel("time [s]")
-        if k == 0:
-            above.set_ylabel("height of the centre [mm]")
-            below.set_ylabel("angle [deg]")
-    handles, words = axes[0].get_legend_handles_labels()
-    figure.legend(handles, words, frameon=False, fontsize=8, ncols=2, loc="outside lower center")
-    return save_figure(figure, path)
-
-
 def plot_toss_curve(
     path: str | Path, points: Sequence[tuple[int, float, float, float]], bounds: Sequence[tuple[str, float, float]] = ()
 ) -> Path:

@@ -159,10 +159,9 @@ class PlanarFit:
     """A fitted model with its held-out errors and its values."""
 
     model: PlanarModel  # the fitted model
-    values: FloatArray  # (number of parameters,) fitted to all impacts; only frozen errors are of this fit
+    values: FloatArray  # (number of parameters,) fitted to all impacts
     errors: FloatArray  # (n,) error of each impact for the fit to the other folds
     unsolved: int  # number of impacts without a solution of the law; their error is 1
-    frozen: bool = False  # whether the numbers were fitted to other data
 
 
 def every_model(lever_turned: bool) -> tuple[PlanarModel, ...]:
@@ -196,7 +195,7 @@ def prediction_errors(
     return np.where(lost, 1.0, errors), int(np.count_nonzero(lost))
 
 
-def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None = None) -> FloatArray:
+def fit_planar(data: PlanarImpacts, model: PlanarModel) -> FloatArray:
     """Return the values of smallest mean error, by the Nelder-Mead simplex method from each start."""
     from scipy.optimize import minimize
 
@@ -210,10 +209,10 @@ def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None
     if model.law in LAW_NUMBERS:
         extra[0] = LAW_NUMBERS[model.law][1]
     steps = np.diag(list(model.steps.values()))
-    starts = [np.concatenate((pair, extra)) for pair in _STARTS] if start is None else [start]
     best = None
-    for x in starts:
-        simplex = np.vstack((x, x + (1.0 if start is None else 0.2) * steps))
+    for pair in _STARTS:
+        x = np.concatenate((pair, extra))
+        simplex = np.vstack((x, x + steps))
         minimum = minimize(
             objective, x, method="Nelder-Mead", options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-6}
         )
@@ -239,20 +238,6 @@ def cross_validate(data: PlanarImpacts, model: PlanarModel, *, folds: int = 2, s
         errors[fold == k], lost = prediction_errors(take(data, np.flatnonzero(fold == k)), model, fitted)
         unsolved += lost
     return PlanarFit(model, values, errors, unsolved)
-
-
-def score_frozen(data: PlanarImpacts, model: PlanarModel, values: FloatArray) -> PlanarFit:
-    """Score values that were fitted to other data, without fitting."""
-    errors, unsolved = prediction_errors(data, model, values)
-    return PlanarFit(model, values, errors, unsolved, frozen=True)
-
-
-def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int = 0) -> FloatArray:
-    """Return the 2.5 and 97.5 percentiles (2, parameters) of fits to resampled impacts, drawn with replacement."""
-    rng = np.random.default_rng(seed)
-    n = len(data)
-    draws = [fit_planar(take(data, rng.integers(n, size=n)), fit.model, start=fit.values) for _ in range(resamples)]
-    return np.percentile(draws, [2.5, 97.5], axis=0)
 
 
 def _rows(data: PlanarImpacts, lever_turned: bool, offset: float) -> FloatArray:

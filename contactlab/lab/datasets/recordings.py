@@ -1,4 +1,4 @@
-"""Plastic bodies dropped between two glass plates onto a floor, filmed at 250 Hz: an ellipse and a square.
+"""Plastic bodies dropped between two glass plates onto a floor, filmed at 250 Hz; and recordings of robots.
 
 Data: N. Fazeli, E. Donlon, E. Drumwright, A. Rodriguez, "Empirical Evaluation of Common Contact Models for Planar
 Impact", ICRA 2017 (arXiv 1710.04979), as kept in `DAIRLab/ImpactModeling` (BSD-3-Clause).
@@ -17,20 +17,7 @@ The impacts are one `.npz` in SI units, with n impacts of the ellipse or of any 
 
 `docs/validation.md` converts the public MATLAB file, and `docs/tutorial_impact.md` your own recordings.
 
-The trajectories of the square are one `.npz` with n drops of m samples each:
-
-==============  ========  ==============================================================================
-``x``, ``z``    (n, m)    centre of the square, z up [m]
-``theta``       (n, m)    its angle [rad], known up to quarter turns
-``traj_id``     (n,)      number of the drop
-``dt``          ()        time between frames [s]
-``half_width``  ()        half the side [m]
-==============  ========  ==============================================================================
-
-The velocities of the published file (``vx``, ``vz``, ``vtheta``) are differences of the positions and are not read.
-`contactlab.studies.square` lists the corrections required before use.
-
-The third kind is a user's recording of a robot: time, positions, applied forces, and velocities if measured.
+The second kind is a user's recording of a robot: time, positions, applied forces, and velocities if measured.
 
 It is an `.npz` with the arrays ``t`` (n,) [s], ``q`` (n, nq), ``tau`` (n, nv) and, if measured, ``v`` (n, nv). Or it is
 a `.csv` whose first line names its columns: ``t``, ``q0``, ``q1``, ..., ``tau0``, ... and, if measured, ``v0``, ...
@@ -47,7 +34,7 @@ import numpy as np
 
 from contactlab.lab.datasets.files import Arrays, file_with, require
 from contactlab.lab.errors import DatasetError
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray
 from problem_data.files import read_text
 
 #: Properties of the published ellipse, half axes 35 and 25 mm.
@@ -123,59 +110,6 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
         mass=np.array([found["mass"], found["mass"], found["inertia"]]),
         left_out=int(np.count_nonzero(~good)),
     )
-
-
-#: Minimum number of samples of a drop; the start is fitted to the first ones.
-LEAST_SAMPLES = 10
-_DROPS = {
-    **dict.fromkeys(("x", "z", "theta"), "float n m"),
-    "traj_id": "int n",
-    **dict.fromkeys(("dt", "half_width"), "positive"),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class SquareDrops:
-    """Arrays of a file of recorded drops. Made by `load_square_drops`."""
-
-    path: Path
-    x: FloatArray
-    z: FloatArray
-    theta: FloatArray
-    traj_id: IntArray
-    dt: float
-    half_width: float
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    @property
-    def side(self) -> float:
-        """Side of the square [m]."""
-        return 2.0 * self.half_width
-
-
-def find_square_drops(path: str | Path) -> Path | None:
-    """Return ``path``, or the only `.npz` in a folder, if it has square drops; otherwise None.
-
-    A file that is not an `.npz`, and a folder with several files of drops, raise a `DatasetError`.
-    """
-    return file_with(path, "of square drops", "x", "z", "theta", "half_width")
-
-
-def load_square_drops(path: str | Path) -> SquareDrops:
-    """Read and check a file of drops.
-
-    Raises `DatasetError`, naming the file, the array and its first offending entry. Reasons are: not an `.npz`, a
-    missing array, a wrong shape or dtype, NaN or infinity, a time step or side that is not positive, no drops, or fewer
-    than ten samples.
-    """
-    arrays = Arrays(path)
-    shape = arrays.numbers("x", None, None).shape
-    if shape[0] < 1 or shape[1] < LEAST_SAMPLES:
-        detail = f"shape {shape}: at least one drop of {LEAST_SAMPLES} samples is needed"
-        raise DatasetError(arrays.path, "x", detail)
-    return SquareDrops(arrays.path, **arrays.table(_DROPS))
 
 
 #: Largest deviation of a sample time, as a fraction of the sampling time.

@@ -654,7 +654,7 @@ def plot_drops(
     reports: Mapping[str, SquareReport],
 ) -> list[Path]:
     """Draw the errors of every model, and drops from the best to the worst of the last one."""
-    from contactlab.plotting import plot_error_bars
+    from error_bars import plot_error_bars
 
     errors = {
         name: (report.position[report.ran], report.rotation[report.ran])

@@ -69,7 +69,7 @@ def main() -> None:
     rows = [(name, run_tosses(tosses, replace(settings, **given))) for name, settings in ablations().items()]
     print(format_ablation(rows))
     if arguments.plot is not None:
-        from contactlab.plotting import plot_error_bars
+        from error_bars import plot_error_bars
 
         errors = {}
         for name, report in rows:

@@ -19,7 +19,7 @@ import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.drawing import Arrows, ForceScale, Readout, SceneGeometry, playback_of
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
-from contactlab.plotting import picture, plot_convergence, plot_toss_curve
+from contactlab.plotting import picture, plot_convergence
 from contactlab.simulation import (
     STICK,
     EventDriven,
@@ -157,13 +157,6 @@ def test_legends_say_each_mode_in_its_colour(recording: Recording) -> None:
         assert drawn[MODE_NAMES[mode]] == hexadecimal(color)
     assert str(scale) in page
     assert any(label.startswith("force on the body, ") for label in drawn)
-
-
-def test_plot_of_a_curve_is_a_picture(tmp_path: Path) -> None:
-    """A PNG, with one point per curve or more."""
-    points = [(8, 0.1, 20.0, 19.0), (8, 0.2, 15.0, 17.0), (16, 0.1, 19.0, 18.0)]
-    path = plot_toss_curve(tmp_path / "curve.png", points, [("A", 14.0, 16.0)])
-    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_plot_of_a_race_is_a_picture(tmp_path: Path) -> None:

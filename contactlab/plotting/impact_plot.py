@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.impact import ContactMotion, ImpactMap, PainleveMap, RouthDiagram
 from contactlab.plotting.figures import legend_above, new_figure, save_figure
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import ImpactError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Marks of equal ends are nested. All follow Routh's path; `compare` calls these laws sequential.
 _ENDS = {"newton": ("#0072b2", 14.0), "poisson": ("#d55e00", 9.0), "stronge": ("#009e73", 4.0)}
@@ -35,10 +40,9 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     height = 1.15 * float(every[:, 0].max())
     reach = 1.3 * max(float(np.abs(every[:, 1]).max()), diagram.contact.mu * height * 0.3, 1e-12 * height)
     p_n, p_t = np.array([0.0, height]), np.array([-reach, reach])
-    axes.plot(diagram.sticking_line(p_n), p_n, color="0.35", linewidth=1.0, linestyle="--", label="sticking, $u_t = 0$")
-    axes.plot(
-        p_t, diagram.compression_line(p_t), color="0.35", linewidth=1.0, linestyle=":", label="compression, $u_n = 0$"
-    )
+    grey = {"color": "0.35", "linewidth": 1.0}
+    axes.plot(diagram.sticking_line(p_n), p_n, linestyle="--", label="sticking, $u_t = 0$", **grey)
+    axes.plot(p_t, diagram.compression_line(p_t), linestyle=":", label="compression, $u_n = 0$", **grey)
     for sign in (-1.0, 1.0):
         label = f"friction, $|p_t| = {diagram.contact.mu:g}\\, p_n$" if sign > 0.0 else None
         axes.plot(sign * diagram.contact.mu * p_n, p_n, color="0.7", linewidth=1.0, zorder=0, label=label)
@@ -88,28 +92,23 @@ def plot_painleve(
     ImpactError
         The map does not have two parameters.
     """
-    from matplotlib.colors import BoundaryNorm, ListedColormap
-
-    (x_name, x), (y_name, y) = _two_axes(found.axes)
+    names, (x, y) = _two_axes(found.axes)
     figure, (axes,) = new_figure(6.4, 4.8)
-    axes.grid(visible=False)
     shown = {
         "undecided": "#999999",
         "none: it jams": "#d55e00",
         "one: it leaves": "#ffffff",
         "one: it slides": "#dddddd",
+        "one: it sticks": "#f0e442",
+        "several": "#0072b2",
     }
-    shown |= {"one: it sticks": "#f0e442", "several": "#0072b2"}
     kinds = np.where(found.solutions > 1, len(shown) - 2, found.mode)
-    steps = BoundaryNorm(np.arange(-1.5, len(shown) - 1.0), len(shown))
-    mesh = axes.pcolormesh(x, y, kinds.T, cmap=ListedColormap(list(shown.values())), norm=steps, shading="nearest")
+    _draw_kinds(figure, [axes], x, y, [kinds], shown, -1, label="accelerations")
     if boundary is not None:
         axes.plot(boundary[:, 0], boundary[:, 1], color="black", linewidth=1.2, label="closed form")
         legend_above(axes)
-    x_label, y_label = (x_name, y_name) if labels is None else labels
+    x_label, y_label = labels or names
     axes.set(ylim=(float(y.min()), float(y.max())), xlabel=x_label, ylabel=y_label)
-    bar = figure.colorbar(mesh, ax=axes, ticks=np.arange(-1, len(shown) - 1), label="accelerations")
-    bar.ax.set_yticklabels(list(shown))
     figure.suptitle(title)
     return save_figure(figure, path)
 
@@ -131,39 +130,55 @@ def plot_impact_map(
     ImpactError
         The map does not have two parameters.
     """
-    from matplotlib.colors import BoundaryNorm, ListedColormap
-
-    (x_name, x), (y_name, y) = _two_axes(found.axes)
+    names, (x, y) = _two_axes(found.axes)
+    x_label, y_label = labels or names
     count = len(found.laws)
     figure, axes = new_figure(2.2 * count + 1.6, 5.0, count, 2)
-    x_label, y_label = (x_name, y_name) if labels is None else labels
     shown = found.energy_ratio[:, restitution]
     known = shown[np.isfinite(shown)]
     least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    kinds = list(ContactMotion)
-    colors = ListedColormap(["#000000", "#999999", "#d55e00", "#f0f0f0", "#0072b2"])
-    steps = BoundaryNorm([kind - 0.5 for kind in kinds] + [kinds[-1] + 0.5], len(kinds))
     for i, law in enumerate(found.laws):
-        above, below = axes[i], axes[count + i]
-        energy = above.pcolormesh(x, y, shown[i].T, vmin=least, vmax=most, shading="nearest")
+        energy = axes[i].pcolormesh(x, y, shown[i].T, vmin=least, vmax=most, shading="nearest")
+        axes[i].grid(visible=False)
         if found.energy_gain_mask[i, restitution].any():
-            above.contour(x, y, found.energy_gain_mask[i, restitution].T, [0.5], colors="white", linewidths=1.2)
-        motion = below.pcolormesh(x, y, found.motion[i, restitution].T, cmap=colors, norm=steps, shading="nearest")
-        above.set_title(law, fontsize=9)
-        below.set_xlabel(x_label)
-        for one in (above, below):
-            one.grid(visible=False)
-            if i == 0:
-                one.set_ylabel(y_label)
+            axes[i].contour(x, y, found.energy_gain_mask[i, restitution].T, [0.5], colors="white", linewidths=1.2)
+        axes[i].set_title(law, fontsize=9)
+        axes[count + i].set_xlabel(x_label)
+    for one in (axes[0], axes[count]):
+        one.set_ylabel(y_label)
     figure.colorbar(energy, ax=axes[:count], label="energy after / before")
-    bar = figure.colorbar(motion, ax=axes[count:], ticks=kinds)
-    bar.ax.set_yticklabels([kind.name.lower().replace("_", " ") for kind in kinds])
+    colors = ("#000000", "#999999", "#d55e00", "#f0f0f0", "#0072b2")
+    motions = {kind.name.lower().replace("_", " "): color for kind, color in zip(ContactMotion, colors, strict=True)}
+    _draw_kinds(figure, axes[count:], x, y, found.motion[:, restitution], motions, min(ContactMotion))
     coefficient = f"e = {found.restitutions[restitution]:g}"
     figure.suptitle(f"{title}, {coefficient}" if title else coefficient)
     return save_figure(figure, path)
 
 
-def _two_axes(axes: Mapping[str, FloatArray]) -> list[tuple[str, FloatArray]]:
+def _draw_kinds(
+    figure: Figure,
+    axes: list[Axes],
+    x: FloatArray,
+    y: FloatArray,
+    panels: Sequence[IntArray] | IntArray,
+    colors: Mapping[str, str],
+    first: int,
+    label: str = "",
+) -> None:
+    """Fill each axes with a map of kinds, numbered from ``first`` in the order of their colours, and add one legend."""
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    steps = BoundaryNorm(first - 0.5 + np.arange(len(colors) + 1), len(colors))
+    for one, kinds in zip(axes, panels, strict=True):
+        palette = ListedColormap(list(colors.values()))
+        mesh = one.pcolormesh(x, y, kinds.T, cmap=palette, norm=steps, shading="nearest")
+        one.grid(visible=False)
+    bar = figure.colorbar(mesh, ax=axes, ticks=first + np.arange(len(colors)), label=label)
+    bar.ax.set_yticklabels(list(colors))
+
+
+def _two_axes(axes: Mapping[str, FloatArray]) -> tuple[tuple[str, ...], tuple[FloatArray, ...]]:
+    """Return names and values of two parameters; raise for another number."""
     if len(axes) != 2:
         raise ImpactError("found", f"has the parameters {', '.join(axes)}: a picture needs two")
-    return list(axes.items())
+    return tuple(axes), tuple(axes.values())

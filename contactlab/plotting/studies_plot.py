@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def plot_restitution(
     parts = [part for part in np.array_split(order, 12) if part.size]
     middle = [float(np.median(speed[part])) for part in parts]
     medians = np.array([float(np.median(measured[part])) for part in parts])
-    low, high = np.array([_interval(measured[part], np.median) for part in parts]).T
+    low, high = np.array([interval(measured[part]) for part in parts]).T
     bars = np.maximum(0.0, [medians - low, high - medians])
     one.errorbar(middle, medians, bars, fmt="o", color="black", markersize=5, capsize=3, label="medians, 95 %")
     v = np.linspace(max(float(speed.min()), 1e-3), float(speed.max()), 200)
@@ -61,7 +61,7 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
         width = 3.4 - 2.4 * i / max(1, len(errors) - 1)
         ordered = np.sort(values)
         share = np.arange(1, len(ordered) + 1) / len(ordered)
-        low, high = _interval(values, np.median)
+        low, high = interval(values)
         label = f"{name}: median {np.median(values):.3f} ({low:.3f} to {high:.3f})"
         one.plot(ordered, share, style, color=color, linewidth=width, label=label)
     one.set(
@@ -74,68 +74,11 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
     return save_figure(figure, path)
 
 
-def _interval(values: FloatArray, measure: Callable[..., FloatArray]) -> tuple[float, float]:
-    """Return the bootstrap 95 % interval of a mean or median."""
+def interval(values: FloatArray, measure: Callable[..., FloatArray] = np.median) -> tuple[float, float]:
+    """Return the bootstrap 95 % interval of a median or mean."""
     drawn = np.random.default_rng(0).integers(values.size, size=(400, values.size))
     low, high = np.percentile(measure(values[drawn], axis=1), [2.5, 97.5])
     return float(low), float(high)
-
-
-def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, FloatArray]]) -> Path:
-    """Draw position [% of side] and rotation [deg] errors of models as bars of means with medians; write a PNG.
-
-    The means have bootstrap 95 % intervals over the motions.
-
-    Parameters
-    ----------
-    path
-        Path of the picture.
-    errors
-        Position and rotation errors of all motions, (n,) each, by model.
-    """
-    figure, axes = new_figure(9.6, 0.9 + 0.42 * len(errors), 2)
-    for column, (one, label) in enumerate(zip(axes, ("position error [%]", "rotation error [deg]"), strict=True)):
-        for row, values in enumerate(errors.values()):
-            mean = float(values[column].mean())
-            low, high = _interval(values[column], np.mean)
-            one.barh(row, mean, color=CYCLE[5], height=0.62)
-            bar = [[max(0.0, mean - low)], [max(0.0, high - mean)]]
-            one.errorbar(mean, row, xerr=bar, color="0.25", capsize=3, linewidth=1.0)
-            one.plot(float(np.median(values[column])), row, "|", color="black", markersize=14)
-            one.annotate(f"{mean:.1f}", (0.0, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-        one.set_yticks(range(len(errors)), list(errors) if column == 0 else [""] * len(errors))
-        one.invert_yaxis()
-        one.set_xlabel(f"{label}: mean (95 %), | median")
-    return save_figure(figure, path)
-
-
-def plot_toss_curve(
-    path: str | Path, points: Sequence[tuple[int, float, float, float]], bounds: Sequence[tuple[str, float, float]] = ()
-) -> Path:
-    """Draw position and rotation error over mu and write a PNG.
-
-    Parameters
-    ----------
-    path
-        Path of the picture.
-    points
-        (edges of the cone, mu, position error [% of the block width], rotation error [deg]), in any order.
-    bounds
-        (label, position error, rotation error) of horizontal lines: published rows, at most three.
-    """
-    figure, columns = new_figure(10.0, 4.2, 2)
-    labels = ("position error [% of block width]", "rotation error [deg]")
-    for column, (axes, label) in enumerate(zip(columns, labels, strict=True)):
-        for edges in sorted({point[0] for point in points}):
-            curve = sorted((point[1], point[2 + column]) for point in points if point[0] == edges)
-            axes.plot([x for x, _ in curve], [y for _, y in curve], marker="o", markersize=3.5, label=f"k = {edges}")
-        for (name, *values), style in zip(bounds, ("--", ":", "-."), strict=False):
-            axes.axhline(
-                values[column], color="0.5", linewidth=0.9, linestyle=style, label=f"{name} {values[column]:g}"
-            )
-        axes.set(xlabel="friction coefficient mu", ylabel=label)
-        legend_above(axes, 2)
-    return save_figure(figure, path)
 
 
 #: Maximum number of panels in a row.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,11 +62,15 @@ class TourScene:
 
     @property
     def code(self) -> str:
-        """Return the code of the scene, to be pasted anywhere: the imports of the module and its function."""
-        text = inspect.getsource(inspect.getmodule(self.simulate) or self.simulate)
-        imports = text.split("import annotations\n")[1].split("\n\n\n")[0]
-        kept = [line for line in imports.splitlines() if line and "contactlab.tour" not in line]
-        return "\n".join(kept) + "\n\n" + inspect.getsource(self.simulate)
+        """Code of the scene, to be pasted anywhere: its imports and its function."""
+        function = inspect.getsource(self.simulate)
+        used = {node.id for node in ast.walk(ast.parse(function)) if isinstance(node, ast.Name)}
+        imports = []
+        for line in ast.parse(inspect.getsource(inspect.getmodule(self.simulate) or self.simulate)).body:
+            if isinstance(line, ast.Import | ast.ImportFrom):
+                line.names = [one for one in line.names if (one.asname or one.name) in used]
+                imports += [ast.unparse(line)] if line.names else []
+        return "\n".join(imports) + "\n\n\n" + function
 
     def start(self) -> dict[str, float]:
         """Return the initial values of the sliders."""

@@ -258,15 +258,6 @@ def fclibs() -> list[bytes]:
     return [written(lambda path, one=one: save_fclib(path, one), "file.hdf5") for one in (local, whole)]
 
 
-def races() -> list[bytes]:
-    from contactlab.lab.racing.kinds import RaceRow, write_rows
-
-    row = RaceRow(
-        "p", "Lemke", "SOLVED", 1e-12, 3, 1e-3, 2, "", "LCP", "p", 1e-12, 1e-3, 3, "SOLVED", "contactlab", 1e-9, ""
-    )
-    return [written(lambda path: write_rows(path, [row, row]), "rows.csv")]
-
-
 def kept() -> list[bytes]:
     import lcp
     from contactlab.lab.racing.kinds import keep_problem

@@ -28,7 +28,6 @@ from good_files import (
     metas,
     obj,
     problems,
-    races,
     records,
     rows,
     scenes,
@@ -164,12 +163,6 @@ def read_drops(path: Path) -> object:
     return load_square_drops(path)
 
 
-def read_race(path: Path) -> object:
-    from contactlab.lab.racing.kinds import read_rows
-
-    return read_rows(path)
-
-
 def read_elbows(path: Path) -> object:
     from contactlab.lab.datasets.cube_toss import load_elbow_tosses
 
@@ -233,7 +226,6 @@ KINDS = (
     Kind("robot's recording as text", "log.csv", logs_as_text, of_words, read_log),
     Kind("planar impacts", "impacts.npz", impacts, of_npz, read_impacts),
     Kind("square drops", "drops.npz", drops, of_npz, read_drops),
-    Kind("rows of a race", "rows.csv", races, of_words, read_race),
     Kind("problem of a race", "kept.npz", kept, of_npz, read_kept),
     Kind("rows of a sweep", "rows.jsonl", rows, of_json_lines, read_rows_of_sweep),
 )

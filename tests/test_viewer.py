@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.drawing import Arrows, ForceScale, Readout, SceneGeometry, playback_of
+from contactlab.drawing import ForceScale, SceneGeometry, playback_of
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
 from contactlab.plotting import picture, plot_convergence
 from contactlab.simulation import (
@@ -126,13 +126,14 @@ def test_switches_hide_and_show(recording: Recording) -> None:
     """Every toggle acts on its nodes; ids get their labels when they are wanted."""
     rotations, origins = recording.poses()
     stage = SceneGeometry.of(recording.world, rotations, origins)
-    scale = ForceScale.of_recording(recording, stage.size)
+    film = playback_of(recording)
+    scale = film.scale(stage.size)
     last = recording.n_steps
     with serving(free_port()) as server:
         view = SceneView(server.scene, recording.world, stage, stage.high)
         for name, shown in TOGGLES.items():
             view.toggle(name, shown=not shown)
-        arrows = Arrows.of_state(recording, last, scale)
+        arrows = film.arrows(last, scale)
         view.show(rotations[last], origins[last], arrows, "text")
         assert not view._forces[STICK].visible
         for mode, handle in view._forces.items():
@@ -141,7 +142,7 @@ def test_switches_hide_and_show(recording: Recording) -> None:
         assert view._normals.visible
         assert [label.text for label in view._labels] == [f"{int(i) & 0xFFFFFF:x}" for i in arrows.ids[:60]]
         controls = Controls(server, view, recording.world, scale)
-        controls.show_readout(Readout.of_state(recording, last))
+        controls.show_readout(film.readout(last))
         assert "energy" in controls._numbers.content
 
 

@@ -238,11 +238,6 @@ class Store:
         self._held.close()
 
 
-def finished_rows(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the finished rows of a folder by key, or none without a folder; the caller must hold its lock."""
-    return _read_rows(folder / ROWS)
-
-
 def write_lock(folder: Path, taken: str) -> Lock:
     """Return the lock for writing to a folder; if another process has it, raise `SweepError` with its owner."""
     try:

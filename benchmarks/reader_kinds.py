@@ -164,7 +164,7 @@ def read_drops(path: Path) -> object:
 
 
 def read_elbows(path: Path) -> object:
-    from contactlab.lab.datasets.cube_toss import load_elbow_tosses
+    from elbow_tosses import load_elbow_tosses
 
     found = load_elbow_tosses(path)
     assert np.isfinite(found.joint).all()

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.arguments import OneOf, command, option
+from contactlab.cli.arguments import command, one_of, option
 from contactlab.lab.datasets.files import data_path
 from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.errors import RaceError
@@ -127,17 +127,15 @@ def conform(arguments: argparse.Namespace) -> int:
 @command(
     option("experiment", type=Path, metavar="EXPERIMENT", help="the experiment, .toml"),
     option("--out", type=Path, required=True, metavar="DIR", help="folder of the rows"),
-    OneOf(
-        (
-            option(
-                "--workers",
-                dest="jobs",
-                type=kinds.positive_integer,
-                metavar="N",
-                help="processes (default: one per core)",
-            ),
-            option("--cluster", metavar="ADDRESS", help="a running Dask scheduler, as in tcp://10.0.0.5:8786"),
-        )
+    one_of(
+        option(
+            "--workers",
+            dest="jobs",
+            type=kinds.positive_integer,
+            metavar="N",
+            help="processes (default: one per core)",
+        ),
+        option("--cluster", metavar="ADDRESS", help="a running Dask scheduler, as in tcp://10.0.0.5:8786"),
     ),
     option("--time-limit", type=kinds.positive, metavar="S", help="seconds a run may take"),
     option(

@@ -45,7 +45,7 @@ from contactlab.lab.progress import Progress
     option("--plot", type=kinds.output_file, metavar="PNG", help="draw values with intervals"),
     option("--out", type=Path, metavar="DIR", help="folder of finished results"),
     epilog="""\
-DATA: cube_toss, elbow_toss or planar_impacts (names, or files of these), or a robot's own recording with --robot: an
+DATA: cube_toss or planar_impacts (names, or files of these), or a robot's own recording with --robot: an
 .npz of t, q, tau and, if measured, v, or a .csv with columns t, q0, ..., tau0, ... docs/identify.md describes the
 parameters of each, the assumed noise, and the meaning of the intervals.
 With --out finished results are in DIR; the same command continues where it was stopped, without repetitions.

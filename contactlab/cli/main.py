@@ -43,7 +43,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     for name, (module, line) in COMMANDS.items():
         part = commands.add_parser(name, help=line, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name in argv:
-            getattr(importlib.import_module(f"contactlab.cli.{module}"), name).fill(part)
+            getattr(importlib.import_module(f"contactlab.cli.{module}"), name)(part)
     return parser
 
 

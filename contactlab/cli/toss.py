@@ -1,4 +1,4 @@
-"""`contactlab toss`: simulate measured tosses, score them; of cubes print the published table with our row in it."""
+"""`contactlab toss`: simulate measured tosses, score them, and print the published table with our row in it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from contactlab.cli import arguments as kinds
 from contactlab.cli.arguments import command, option
 from contactlab.lab.datasets import load_cube_tosses
-from contactlab.lab.datasets.files import array_names, data_path, only_file
-from contactlab.lab.errors import DatasetError
+from contactlab.lab.datasets.files import data_path, only_file
 from contactlab.lab.progress import Progress
 from contactlab.studies import MODELS, TossReport, format_table, run_tosses
 from contactlab.studies.toss import LEFT_OUT
@@ -42,17 +39,14 @@ FILE is an .npz of n tosses (pos (N, 3), quat_wxyz (N, 4), eval_ic (n, 13), dt, 
 floats; offsets (n + 1,), toss_id, eval_start (n,): ints), or the data set cube_toss in the folder that CONTACTLAB_DATA
 names; contactlab.lab.datasets.save_cube_tosses writes one, docs/validation.md has the public tosses.
 A toss whose simulation fails is counted, listed and omitted from the means; the exit status is then 1.
-Tosses of the elbow (elbow_toss: pos, quat_wxyz, joint, ...) are scored with --model, --mu, --workers and --json only:
-position in per cent of a block, rotation, angle of the hinge.
 """,
 )
 def toss(arguments: argparse.Namespace) -> int:
-    """Simulate measured tosses and score them; of cubes print the published table with our row in it."""
-    path = only_file(data_path(arguments.file))
-    if "joint" in array_names(path):
-        return _elbows(path, arguments)
-    tosses = load_cube_tosses(path)
-    settings = replace(MODELS[arguments.model], **_given_options(arguments, "mu", "edges", "substeps", "friction"))
+    """Simulate measured tosses and score them, and print the published table with our row in it."""
+    tosses = load_cube_tosses(only_file(data_path(arguments.file)))
+    given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps", "friction")}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    settings = replace(MODELS[arguments.model], **changes)
     with Progress("simulating", "tosses") as progress:
         report = run_tosses(tosses, settings, workers=arguments.workers, progress=progress.update)
     if settings == MODELS["best"]:
@@ -66,32 +60,6 @@ def toss(arguments: argparse.Namespace) -> int:
         print(f"failed: toss {outcome.index} (id {outcome.toss_id}): {outcome.failure}")
     kinds.write_json(arguments.json, summary(report))
     return 1 if report.failures else 0
-
-
-def _elbows(path: Path, arguments: argparse.Namespace) -> int:
-    """Score tosses of the elbow and print the means; return exit status 1 if any failed.
-
-    Options for the cube raise a `DatasetError`.
-    """
-    from contactlab.studies.identification.report import score
-    from contactlab.studies.identification.tosses import ELBOW_MODELS, elbow_recordings
-
-    for name in ("edges", "substeps", "friction"):
-        if getattr(arguments, name):
-            raise DatasetError(
-                path, "", f"--{name.replace('_', '-')} is for tosses of the cube; these are of the elbow"
-            )
-    values = ELBOW_MODELS[arguments.model] | _given_options(arguments, "mu")
-    tosses = elbow_recordings(path, threads=arguments.workers)
-    assert tosses.errors is not None
-    found = score(tosses.errors(values, np.arange(len(tosses))))
-    found["tosses"] = found.pop("motions")
-    print(
-        f"{found['tosses']} tosses, {found['failed']} failed: position {found['position_percent']:.2f} % of a block, "
-        f"rotation {found['rotation_deg']:.2f} deg, hinge {found['joint_deg']:.2f} deg"
-    )
-    kinds.write_json(arguments.json, {**found, "settings": values})
-    return 1 if found["failed"] else 0
 
 
 def summary(report: TossReport) -> dict[str, object]:
@@ -117,11 +85,6 @@ def summary(report: TossReport) -> dict[str, object]:
             for outcome in report.failures
         ],
     }
-
-
-def _given_options(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the given options."""
-    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def _number(value: float) -> float | None:

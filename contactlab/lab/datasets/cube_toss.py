@@ -1,4 +1,4 @@
-"""Recorded tosses onto a flat board, tracked by cameras: an acrylic cube, and two blocks joined by a hinge.
+"""Recorded tosses of an acrylic cube onto a flat board, tracked by cameras.
 
 Cube: DAIR Lab, University of Pennsylvania (`DAIRLab/contact-nets`, BSD-3-Clause), the set of 550 tosses scored in B.
 Acosta, W. Yang, M. Posa, "Validating Robotics Simulators on Real-World Impacts", IEEE RA-L 7(3), 2022.
@@ -21,23 +21,6 @@ The file is one `.npz` in SI units; the rows of toss i are ``offsets[i]:offsets[
 
 Further arrays of the published file (``lin_vel_world``, ``ang_vel_body``, ``duplicate_group``, ``contactnets_id``,
 ``eval_ic_fitted``) do not enter the metric. If present, they are checked like the others.
-
-Blocks: DAIR Lab (`DAIRLab/dair_pll`, BSD-3-Clause), data of B. Bianchini, M. Halm, M. Posa, "Simultaneous Learning of
-Contact and Continuous Dynamics", CoRL 2023, arXiv 2310.12054.
-
-The file is one `.npz` in SI units, with n tosses of m samples:
-
-=================  =========  =========================================================================
-``pos``            (n, m, 3)  centre of the first block, board frame, z up, board at z = 0 [m]
-``quat_wxyz``      (n, m, 4)  its orientation, body to board, real part first, unit
-``joint``          (n, m)     angle of the hinge, wrapped [rad]
-``lin_vel_world``  (n, m, 3)  velocity of the first block's centre [m/s]
-``ang_vel_body``   (n, m, 3)  its angular velocity in its own axes [rad/s]
-``joint_vel``      (n, m)     [rad/s]
-``eval_start``     (n,)       first scored sample
-``toss_id``        (n,)       number in the published set
-``dt``             ()         time between samples [s]
-=================  =========  =========================================================================
 """
 
 from __future__ import annotations
@@ -51,7 +34,6 @@ from numpy.typing import NDArray
 
 from contactlab.lab.datasets.files import Arrays, require
 from contactlab.lab.errors import DatasetError
-from contactlab.spatial.arrays import FloatArray, IntArray
 
 QUATERNION_TOLERANCE = 1e-6  # |norm - 1|: looser than float64 so that single-precision exports still read
 
@@ -70,17 +52,6 @@ _BY_TOSS = {
     "eval_ic_fitted": "optional int n",
     "eval_ic": "float n 13",
     **dict.fromkeys(("dt", "half_width", "mass", "inertia", "gravity"), "positive"),
-}
-_ELBOW = {
-    "pos": "float n m 3",
-    "quat_wxyz": "float n m 4",
-    "joint": "float n m",
-    "lin_vel_world": "float n m 3",
-    "ang_vel_body": "float n m 3",
-    "joint_vel": "float n m",
-    "eval_start": "int n",
-    "toss_id": "int n",
-    "dt": "positive",
 }
 
 
@@ -204,43 +175,3 @@ def save_cube_tosses(path: str | Path, tosses: CubeTosses) -> Path:
     arrays = {field.name: getattr(tosses, field.name) for field in fields(tosses) if field.name != "path"}
     np.savez_compressed(path, **arrays)
     return path
-
-
-@dataclass(frozen=True, eq=False)
-class ElbowTosses:
-    """Arrays of a file of recorded tosses. Made by `load_elbow_tosses`."""
-
-    path: Path
-    pos: FloatArray
-    quat_wxyz: FloatArray
-    joint: FloatArray
-    lin_vel_world: FloatArray
-    ang_vel_body: FloatArray
-    joint_vel: FloatArray
-    eval_start: IntArray
-    toss_id: IntArray
-    dt: float
-
-    def __len__(self) -> int:
-        return len(self.pos)
-
-
-def load_elbow_tosses(path: str | Path) -> ElbowTosses:
-    """Read and check a file of tosses.
-
-    Raises `DatasetError`, naming the file, the array and its first offending entry. Reasons are: not an `.npz`, a
-    missing array, a wrong shape or dtype, NaN or infinity, a quaternion not of unit length, a start at the last sample
-    or after it.
-    """
-    arrays = Arrays(path)
-    count, samples, _ = arrays.numbers("pos", None, None, 3).shape
-    if count < 1 or samples < 2:
-        raise DatasetError(
-            arrays.path, "pos", f"shape {(count, samples, 3)}: at least one toss of two samples is needed"
-        )
-    found = arrays.table(_ELBOW)
-    start = found["eval_start"]
-    inside = (start >= 0) & (start < samples - 1)
-    require(arrays.path, "eval_start", inside, lambda at: f"{start[at]} is not one of the first {samples - 1} samples")
-    norms = require_unit(arrays.path, "quat_wxyz", found["quat_wxyz"])
-    return ElbowTosses(arrays.path, **found | {"quat_wxyz": found["quat_wxyz"] / norms[:, :, None]})

@@ -89,7 +89,7 @@ SOURCES: dict[str, Source] = {
     "elbow_toss": Source(
         "tosses of two blocks joined by a hinge, DAIR Lab, University of Pennsylvania (BSD-3-Clause)",
         ("elbow_toss", "data/elbow_toss", "elbow_toss.npz"),
-        origin="the GitHub repository DAIRLab/dair_pll; contactlab.lab.datasets.cube_toss says what the .npz holds",
+        origin="the GitHub repository DAIRLab/dair_pll; benchmarks/elbow_tosses.py says what the .npz holds",
     ),
     "planar_impacts": Source(
         "impacts of a dropped ellipse, MIT MCube",

@@ -25,7 +25,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.gauss_newton import Recordings, fit
 from contactlab.studies.identification.planar import impact_recordings
 from contactlab.studies.identification.problem import IdentificationResult, Parameter, Problem
-from contactlab.studies.identification.tosses import cube_recordings, elbow_recordings
+from contactlab.studies.identification.tosses import cube_recordings
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
 #: Duration of a window [s], and its minimum number of samples.
@@ -127,7 +127,7 @@ Kept = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
 def open_recordings(path: Path, robot: Path | None = None, *, threads: int | None = None) -> Recordings:
     """Return the recordings of a file, or of a folder with one file; the arrays determine their kind.
 
-    They are tosses of the cube or of the elbow, planar impacts, or a recording of a ``robot`` described
+    They are tosses of the cube, planar impacts, or a recording of a ``robot`` described
     by a URDF or scene file.
     """
     if robot is not None:
@@ -144,14 +144,13 @@ def open_recordings(path: Path, robot: Path | None = None, *, threads: int | Non
     kinds: tuple[tuple[set[str], Callable[[Path], Recordings]], ...] = (
         ({"jac_normal"}, impact_recordings),
         ({"eval_ic"}, partial(cube_recordings, threads=threads)),
-        ({"joint"}, partial(elbow_recordings, threads=threads)),
     )
     for wanted, opened in kinds:
         if wanted <= names:
             return opened(path)
     if own or {"t", "q", "tau"} <= names:
         raise DatasetError(path, "", "a robot's recording: its description, URDF or scene file, is needed, too")
-    detail = "holds no tosses (eval_ic; joint), planar impacts (jac_normal), nor a robot's t, q, tau"
+    detail = "holds no tosses (eval_ic), planar impacts (jac_normal), nor a robot's t, q, tau"
     raise DatasetError(path, "", detail)
 
 

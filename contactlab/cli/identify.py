@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import hashlib
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +39,10 @@ from contactlab.lab.progress import Progress
     option("--workers", type=kinds.positive_integer, help="threads (default: one per core)"),
     option("--json", type=kinds.output_file, metavar="OUT", help="write the result here"),
     option("--plot", type=kinds.output_file, metavar="PNG", help="draw values with intervals"),
-    option("--out", type=Path, metavar="DIR", help="folder of finished results"),
     epilog="""\
 DATA: cube_toss or planar_impacts (names, or files of these), or a robot's own recording with --robot: an
 .npz of t, q, tau and, if measured, v, or a .csv with columns t, q0, ..., tau0, ... docs/identify.md describes the
 parameters of each, the assumed noise, and the meaning of the intervals.
-With --out finished results are in DIR; the same command continues where it was stopped, without repetitions.
 Exit status: 0 identified, also at a bound; 1 not, with reason and advice in the verdict; 2 bad input; 130 interrupted.
 """,
 )
@@ -58,17 +52,14 @@ def identify(arguments: argparse.Namespace) -> int:
     from contactlab.studies.identification.report import open_recordings, report
 
     path = data_path(arguments.data)
-    values = dict(arguments.set)
-    with contextlib.ExitStack() as stack:
-        recordings = open_recordings(path, arguments.robot, threads=arguments.workers)
-        kept = _result_store(arguments, path, stack) if arguments.out is not None else lambda name, work: work()
-        progress = stack.enter_context(Progress(f"identify {recordings.title}", "steps"))
-        try:
-            split = {"share": arguments.holdout, "seed": arguments.seed, "iterations": arguments.iterations}
-            told: dict[str, Any] = {"kept": kept, "progress": progress.update}
-            document = report(recordings, names=arguments.parameters, values=values, **split, **told)
-        except IdentificationError as error:
-            raise DatasetError(path, error.field, str(error).partition(": ")[2]) from error
+    recordings = open_recordings(path, arguments.robot, threads=arguments.workers)
+    split = {"share": arguments.holdout, "seed": arguments.seed, "iterations": arguments.iterations}
+    try:
+        with Progress(f"identify {recordings.title}", "steps") as progress:
+            told = {"names": arguments.parameters, "values": dict(arguments.set), "progress": progress.update}
+            document = report(recordings, **split, **told)
+    except IdentificationError as error:
+        raise DatasetError(path, error.field, str(error).partition(": ")[2]) from error
     print("\n".join(_lines(document)))
     kinds.write_json(arguments.json, document)
     if arguments.plot is not None:
@@ -76,30 +67,6 @@ def identify(arguments: argparse.Namespace) -> int:
 
         kinds.write_and_report("picture", lambda: plot_identified(arguments.plot, document))
     return 0 if document["verdict"] in ("found", "at_bound") else 1
-
-
-def _result_store(
-    arguments: argparse.Namespace, path: Path, stack: contextlib.ExitStack
-) -> Callable[..., dict[str, Any]]:
-    """Return a function that loads a stored result from a folder, or computes and stores it, by data and settings."""
-    from contactlab import __version__
-    from contactlab.lab.sweeps.tasks import Store
-
-    store = stack.enter_context(Store(arguments.out))
-    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
-    files += [arguments.robot] if arguments.robot is not None else []
-    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
-    names = ("parameters", "set", "holdout", "seed", "iterations")
-    choices = json.dumps([__version__, digests, *(getattr(arguments, name) for name in names)])
-
-    def kept(name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        key = hashlib.sha256(f"{choices} {name}".encode()).hexdigest()[:16]
-        if key not in store.rows:
-            store.add({"key": key, "outcome": "done", "work": name, "found": work()})
-        found: dict[str, Any] = store.rows[key]["found"]
-        return found
-
-    return kept
 
 
 def _lines(document: dict[str, Any]) -> list[str]:

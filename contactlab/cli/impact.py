@@ -63,7 +63,7 @@ def impact(arguments: argparse.Namespace) -> int:
             fitted[len(models) - 1 - i] = fit
             progress.update(len(fitted), len(models))
     fits = [fitted[i] for i in range(len(models))]
-    print(planar_tables.format_planar(fits, published=data.published))
+    print(planar_tables.format_planar(fits))
     if arguments.plots is not None:
         for plot in plot_impacts(arguments.plots, data, fits):
             print(f"wrote {plot}")

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.formulation.model_problem import JointLimit, PositionDrive, VelocityDrive
-from contactlab.learning.errors import LearningError
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
+from contactlab.world.errors import SimulationConfigError
 from contactlab.world.mjcf import MjcfRobot
 from contactlab.world.world import World
+
+T = TypeVar("T")
+
+
+class LearningError(SimulationConfigError):
+    """A task, an action or a result of a task's function is invalid; the text names it and its value."""
 
 
 class ActionMap(Protocol):
@@ -65,21 +71,14 @@ class Torques:
 
     def __init__(self, world: World, joints: Sequence[str] | None = None, limit: ArrayLike | None = None) -> None:
         model, effort = world.model, np.asarray(world.model.limits.effort, dtype=np.float64)
-        if isinstance(joints, str):
-            raise LearningError("joints", f"must be a sequence of names, got {joints!r}")
-        known = dict.fromkeys(model.joint_names)
+        known = {one: np.r_[model.joint_v(one)] for one in model.joint_names}
         if joints is None:
-            joints = [one for one in known if np.isfinite(effort[model.joint_v(one)]).any()]
+            joints = [one for one, dofs in known.items() if np.isfinite(effort[dofs]).any()]
             if not joints:
                 raise LearningError("joints", "none of the world has a limit of effort: name those that are to move")
-        for i, one in enumerate(joints):
-            if one not in known:
-                raise LearningError(f"joints[{i}]", f"there is no {one!r}{close_names(one, known)}")
-        self._dofs: IntArray = np.concatenate([np.arange(0), *(np.r_[model.joint_v(one)] for one in joints)])
-        if not self._dofs.size or np.unique(self._dofs).size < self._dofs.size:
-            raise LearningError("joints", f"must be some joints, each once, got {list(joints)}")
+        self._dofs: IntArray = np.concatenate([np.arange(0), *_chosen("joints", joints, known)])
         largest = effort[self._dofs] if limit is None else _broadcast("limit", limit, self._dofs.size)
-        if not (np.isfinite(largest).all() and (largest > 0.0).all()):
+        if not (largest.size and np.isfinite(largest).all() and (largest > 0.0).all()):
             raise LearningError("limit", f"must be finite and positive for each of {list(joints)}, got {largest}")
         self.limit = read_only(largest)
         self.low, self.high = _unit(largest.size)
@@ -121,16 +120,9 @@ class Targets:
         most: ArrayLike | None = None,
     ) -> None:
         actions = world.joint_actions
-        if isinstance(drives, str):
-            raise LearningError("drives", f"must be a sequence of names, got {drives!r}")
         known = {str(one.name): i for i, one in enumerate(actions.drives)}
-        chosen = list(known) if drives is None else list(drives)
-        for i, name in enumerate(chosen):
-            if name not in known:
-                raise LearningError(f"drives[{i}]", f"there is no {name!r}{close_names(name, known)}")
-        if not chosen or len(set(chosen)) < len(chosen):
-            raise LearningError("drives", f"must be some drives of the world, each once, got {chosen}")
-        self._places = np.array([known[name] for name in chosen], dtype=np.int64)
+        chosen = list(known) if drives is None else drives
+        self._places = np.array(_chosen("drives", chosen, known), dtype=np.int64)
         ranges = np.array([_range(actions.drives[i], actions.limits) for i in self._places])
         given = [
             ranges[:, k] if ends is None else _broadcast(name, ends, len(chosen))
@@ -151,6 +143,18 @@ class Targets:
         targets = np.tile(self._held, (len(actions), 1))
         targets[:, self._places] = self.least + 0.5 * (actions + 1.0) * (self.most - self.least)
         return None, targets
+
+
+def _chosen(field: str, names: Sequence[str], known: Mapping[str, T]) -> list[T]:
+    """Return the values of some names, each once; an unknown name, or none, raises."""
+    if isinstance(names, str):
+        raise LearningError(field, f"must be a sequence of names, got {names!r}")
+    for i, name in enumerate(names):
+        if name not in known:
+            raise LearningError(f"{field}[{i}]", f"there is no {name!r}{close_names(name, known)}")
+    if not names or len(set(names)) < len(names):
+        raise LearningError(field, f"must be some {field} of the world, each once, got {list(names)}")
+    return [known[name] for name in names]
 
 
 def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -> tuple[float, float]:

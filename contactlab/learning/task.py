@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.learning.actions import ActionMap
-from contactlab.learning.errors import LearningError
+from contactlab.learning.actions import ActionMap, LearningError
 from contactlab.multibody import integrate
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.stepping.time_stepping import TimeStepping

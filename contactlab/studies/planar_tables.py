@@ -45,19 +45,8 @@ def paired_difference(errors: FloatArray, others: FloatArray, *, resamples: int 
     return Paired(float(off.mean()), float(low), float(high))
 
 
-#: Median held-out error of a Newton-Coulomb model with two parameters (mu 0.02, e 0.525) from the published
-#: description.
-REFERENCE_MEDIAN = 0.285
-
-#: Readings by their names in documents; earlier versions call the turned lever "consistent".
-_TURNED = {"lever turned": True, "consistent": True, "as stored": False}
-
-
-def format_planar(fits: Sequence[PlanarFit], *, published: bool = False) -> str:
-    """Return one line per model: held-out median and mean error, difference to the best, and the values.
-
-    With ``published``, for impacts of the published ellipse, a line quotes the published description.
-    """
+def format_planar(fits: Sequence[PlanarFit]) -> str:
+    """Return one line per model: held-out median and mean error, difference to the best, and the values."""
     best = best_of(fits)
     above = "mean above the best (95 %)"
     lines = [
@@ -70,11 +59,6 @@ def format_planar(fits: Sequence[PlanarFit], *, published: bool = False) -> str:
         lines.append(
             f"{model.reading:<12}  {model.law:<21} {np.median(fit.errors):>7.4f} {fit.errors.mean():>7.4f}  "
             f"{'best' if fit is best else str(paired_difference(fit.errors, best.errors)):<38}  {numbers}{lost}"
-        )
-    if published:
-        lines.append(
-            f"two-number Newton-Coulomb model, as stored, by the data's description: median {REFERENCE_MEDIAN}, on "
-            f"halves of its own sample; the rows above are of {fits[0].errors.size} impacts"
         )
     lines.append("error: |predicted - measured| / |before| in the norm of the mass matrix, of impacts not fitted to")
     lines.append(

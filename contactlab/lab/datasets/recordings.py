@@ -37,10 +37,6 @@ from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray
 from problem_data.files import read_text
 
-#: Properties of the published ellipse, half axes 35 and 25 mm.
-PUBLISHED_MASS = (0.037, 0.037, 0.037 * (0.035**2 + 0.025**2) / 4.0)
-
-
 _IMPACTS = {
     **dict.fromkeys(("pre_vel", "post_vel", "jac_normal", "jac_tangent"), "float n 3"),
     "flags": "int n any",
@@ -64,11 +60,6 @@ class PlanarImpacts:
 
     def __len__(self) -> int:
         return len(self.before)
-
-    @property
-    def published(self) -> bool:
-        """Whether the body is the ellipse of the published recordings, by its mass and inertia."""
-        return bool(np.allclose(self.mass, PUBLISHED_MASS, rtol=1e-3))
 
 
 def find_planar_impacts(path: str | Path) -> Path:
@@ -155,22 +146,15 @@ def load_arm_log(path: str | Path) -> ArmLog:
 
 def _read_text_log(path: Path) -> Mapping[str, FloatArray]:
     """Return the columns of a CSV log: ``t`` (n,), and q, v and tau stacked from columns q0, q1, ..."""
-    lines = read_text(path, DatasetError).split("\n")
-    names = [name.strip() for name in lines[0].split(",")]
-    rows = []
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip():
-            continue
-        words = line.split(",")
-        if len(words) != len(names):
-            raise DatasetError(path, f"line {number}", f"{len(words)} entries under {len(names)} names")
-        try:
-            rows.append([float(word) for word in words])
-        except ValueError as error:
-            raise DatasetError(path, f"line {number}", str(error)) from None
-        if not np.isfinite(rows[-1]).all():
-            raise DatasetError(path, f"line {number}", "holds a value that is not a finite number")
-    table = np.array(rows).reshape(len(rows), len(names))
+    head, _, body = read_text(path, DatasetError).partition("\n")
+    names = [name.strip() for name in head.split(",")]
+    try:
+        table = np.loadtxt(body.splitlines() or ["nan"], delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise DatasetError(path, "", str(error)) from None
+    if table.shape[1] != len(names):
+        raise DatasetError(path, "line 1", f"{len(names)} names over {table.shape[1]} columns")
+    require(path, "rows", np.isfinite(table), lambda at: "holds a value that is not a finite number")
     columns = dict(zip(names, table.T, strict=True))
     if len(columns) < len(names) or "t" not in columns:
         raise DatasetError(path, "line 1", f"names {', '.join(names)[:200]}: each once, t among them")

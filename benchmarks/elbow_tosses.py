@@ -35,8 +35,8 @@ import numpy as np
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.contact.shapes import PlacedShape
 from contactlab.lab import DatasetError
-from contactlab.lab.datasets.cube_toss import require_unit
 from contactlab.lab.datasets.files import Arrays, only_file, require
+from contactlab.lab.datasets.recordings import require_unit
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import World, WorldBuilder
 from contactlab.spatial import RigidInertia, Transform, quaternion

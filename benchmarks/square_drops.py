@@ -65,7 +65,7 @@ from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout, si
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification import Parameter, Problem, Recordings, Windows, fit, window_problem
-from contactlab.studies.planar_tables import Paired, paired_difference
+from contactlab.studies.planar_fit import Paired, paired_difference
 
 #: Minimum number of samples of a drop; the start is fitted to the first ones.
 LEAST_SAMPLES = 10

@@ -12,9 +12,8 @@ import numpy as np
 from square_drops import FALL, SHARED_CALIBRATION, first_impact, load_square_drops, prepare
 
 from contactlab.lab.datasets.recordings import PlanarImpacts
-from contactlab.studies.planar_fit import PlanarModel, cross_validate
+from contactlab.studies.planar_fit import PlanarModel, cross_validate, paired_difference
 from contactlab.studies.planar_laws import LAWS
-from contactlab.studies.planar_tables import paired_difference
 
 
 def impacts(folder: Path) -> PlanarImpacts:

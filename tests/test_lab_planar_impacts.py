@@ -27,11 +27,11 @@ from contactlab.studies.planar_fit import (
     every_model,
     fit_planar,
     momentum_balance,
+    paired_difference,
     prediction_errors,
     take,
 )
 from contactlab.studies.planar_laws import LAWS, planar_impulses
-from contactlab.studies.planar_tables import paired_difference
 from problem_data import ConstraintVelProblemData
 
 MASS, SEMI = 0.037, (0.035, 0.025)
@@ -182,7 +182,7 @@ def test_command_fits_in_the_reading_that_the_balance_supports(
         )
     few = {(turned, "Stronge"), (turned, "Newton"), (not turned, "Newton")}
     assert Counter(model.lever_turned for model in every_model(turned)) == {turned: 24, not turned: 9}
-    for module in ("contactlab.cli.impact", "planar_models"):
+    for module in ("contactlab.cli.recordings", "planar_models"):
         monkeypatch.setattr(
             f"{module}.every_model",
             lambda found: [m for m in every_model(found) if (m.lever_turned, m.law) in few and not m.ingredients],

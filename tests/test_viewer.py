@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.drawing import ForceScale, SceneGeometry, playback_of
-from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
+from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
 from contactlab.plotting import picture, plot_convergence
 from contactlab.simulation import (
     STICK,
@@ -33,8 +33,7 @@ from contactlab.simulation import (
 )
 from contactlab.spatial import RigidInertia
 from contactlab.viewer import PlaybackView, live, write_html_replay
-from contactlab.viewer.scene import TOGGLES, Controls, SceneView
-from contactlab.viewer.server import free_port, legend, serving
+from contactlab.viewer.scene import TOGGLES, Controls, SceneView, free_port, legend, serving
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from contactlab.naming import module_hooks
 from contactlab.plotting.figures import save_figure
-from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
 from contactlab.plotting.picture import animation, picture
 from contactlab.plotting.run_plot import certificates, forces, gaps, ledger, modes, solver_effort, summary
 from contactlab.plotting.studies_plot import (
     plot_convergence,
     plot_error_curves,
     plot_identified,
+    plot_impact_map,
+    plot_painleve,
     plot_restitution,
+    plot_routh,
 )
 
 __all__ = [

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from contactlab.contact.shapes import join_surfaces
 from contactlab.drawing import SurfaceMesh
-from contactlab.drawing.camera import FAR, Camera
-from contactlab.drawing.palette import EDGE, Color
+from contactlab.drawing.parts import EDGE, Color
+from contactlab.drawing.stage import FAR, Camera
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:

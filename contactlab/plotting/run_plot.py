@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
+from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES, hexadecimal
 from contactlab.plotting.figures import legend_above, one_page, positive
 from contactlab.simulation import OPEN, SLIDE, STICK, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray

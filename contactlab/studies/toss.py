@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.lab.datasets.cube_toss import CubeTosses, Toss
+from contactlab.lab.datasets.recordings import CubeTosses, Toss
 from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, quaternion
 from contactlab.spatial.arrays import FloatArray

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from contactlab.conformance.case import Engine
 
-#: By the name before the colon, which is the name of the module: its class, and settings ("" for the default).
+#: By the name before the colon: module and class, and settings ("" for the default).
 ENGINES = {
-    "ours": ("Contactlab", ("", "cone")),
-    "mujoco": ("MuJoCo", ("", "elliptic", "noslip")),
-    "drake": ("Drake", ("", "tamsi", "sap", "similar", "lagged")),
+    "ours": ("ours", "Contactlab", ("", "cone")),
+    "mujoco": ("peers", "MuJoCo", ("", "elliptic", "noslip")),
+    "drake": ("peers", "Drake", ("", "tamsi", "sap", "similar", "lagged")),
 }
 
 
@@ -26,8 +26,8 @@ def check_name(name: str) -> None:
     if first.endswith(".py"):
         if not Path(first).is_file():
             raise UnknownEngineError(f"there is no file {first}")
-    elif setting not in ENGINES.get(first, ("", ()))[1]:
-        known = ", ".join(f"{one}:{s}" if s else one for one, (_, settings) in ENGINES.items() for s in settings)
+    elif setting not in ENGINES.get(first, ("", "", ()))[2]:
+        known = ", ".join(f"{one}:{s}" if s else one for one, (_, _, settings) in ENGINES.items() for s in settings)
         raise UnknownEngineError(f"there is no engine {name!r}; there are {known}, and path.py:Name")
 
 
@@ -47,7 +47,8 @@ def engine_of(name: str) -> Engine:
         # Run under another name than __main__, so that the main part of the script is not executed.
         found: Engine = runpy.run_path(first, run_name=f"_engine_{Path(first).stem}")[setting]()
         return found
-    made: Engine = getattr(importlib.import_module(f"{__name__}.{first}"), ENGINES[first][0])(setting)
+    module, engine, _ = ENGINES[first]
+    made: Engine = getattr(importlib.import_module(f"{__name__}.{module}"), engine)(setting)
     return made
 
 

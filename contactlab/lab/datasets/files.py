@@ -83,7 +83,7 @@ SOURCES: dict[str, Source] = {
     "cube_toss": Source(
         "tosses of an acrylic cube, DAIR Lab, University of Pennsylvania (BSD-3-Clause)",
         ("cube_toss", "data/cube_toss", "cube_toss.npz"),
-        origin="torch tensors in the GitHub repository DAIRLab/contact-nets; contactlab.lab.datasets.cube_toss says "
+        origin="torch tensors in the GitHub repository DAIRLab/contact-nets; contactlab.lab.datasets.recordings says "
         "what the .npz holds",
     ),
     "elbow_toss": Source(

@@ -23,9 +23,8 @@ from contactlab.simulation import TimeStepping, World
 from contactlab.simulation.scene import load_scene
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.gauss_newton import Recordings, fit
-from contactlab.studies.identification.planar import impact_recordings
 from contactlab.studies.identification.problem import IdentificationResult, Parameter, Problem
-from contactlab.studies.identification.tosses import cube_recordings
+from contactlab.studies.identification.tosses import cube_recordings, impact_recordings
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
 #: Duration of a window [s], and its minimum number of samples.

@@ -174,7 +174,7 @@ class Race:
     def differs(self) -> bool:
         """Return True if the end differs from the undisturbed one."""
         left = [file.name for file in self.out.rglob("*") if file.name.endswith(".partial") or file.name == "lock"]
-        wanted = {"rows.csv", "summary.csv", "curves.csv", "race.json", "report.html", "problems", "trials"}
+        wanted = {"rows.csv", "race.json", "report.html", "problems", "trials"}
         here = {file.name for file in self.out.iterdir()}
         return bool(left) or not wanted <= here or verdicts(self.out / "rows.csv") != undisturbed_race()
 

@@ -61,7 +61,7 @@ from contactlab.lab.sweeps import sweep as run_sweep
     epilog="""\
 NAMES are separated by commas and case-insensitive, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all`
 stands for the solvers of contactlab for each kind of problem; peers are named with --peers. Your own solver is
-path.py:Name or module:Name; its file is executed. DIR gets rows.csv, summary.csv, curves.csv, race.json and
+path.py:Name or module:Name; its file is executed. DIR gets rows.csv, race.json and
 report.html. The same command continues an interrupted race and does not repeat finished trials. A failure of a solver
 has a row and is not a failure of the command: the exit status is 1 only if no solver solved any problem.
 """,

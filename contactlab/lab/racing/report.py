@@ -173,26 +173,19 @@ class RaceReport:
         return write_csv(path, [asdict(row) for row in self.rows], [field.name for field in fields(RaceRow)])
 
     def write(self, folder: str | Path) -> Path:
-        """Write ``rows.csv``, ``summary.csv``, ``curves.csv``, ``race.json`` and ``report.html``; return the last."""
+        """Write ``rows.csv``, ``race.json`` with the curves, and ``report.html``; return the last."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.to_csv(folder / "rows.csv")
-        lines = [
-            {**asdict(one), "failures": " ".join(f"{status}:{count}" for status, count in one.failures)}
-            for one in self.summary()
-        ]
-        write_csv(folder / "summary.csv", lines, [field.name for field in fields(SolverSummary)])
-        points = [
-            {"problem": curve.problem, "solver": curve.label, "by": curve.by, **asdict(point)}
-            for curve in self.curves
-            for point in curve.points
-        ]
-        write_csv(folder / "curves.csv", points, ("problem", "solver", "by", "seconds", "residual"))
         facts = {
             name: getattr(self, name)
             for name in ("time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
         }
-        facts |= {"machine": self.machine, "problems": dict(self.digests)}
+        facts |= {
+            "machine": self.machine,
+            "problems": dict(self.digests),
+            "curves": [asdict(one) for one in self.curves],
+        }
         write_atomic(folder / "race.json", f"{json.dumps(facts, indent=1)}\n".encode())
         return self.to_html(folder / "report.html")
 

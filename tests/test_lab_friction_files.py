@@ -109,7 +109,7 @@ def _set(name: str, value: Any) -> Callable[[Any], None]:
         (_set("fclib_local/W/nz", np.array([10**9])), "W: no matrix of CSparse with nz = 1000000000"),
         (_set("fclib_local/W/p", np.array([0, 1])), "W: no matrix of CSparse"),
         (_set("fclib_local/W/p", np.array([0, 9, 1, 1, 1, 1, 1])), "W: no matrix of CSparse"),
-        (_set("fclib_local/W/i", np.full(36, 99)), "W: no matrix of CSparse.*index"),
+        (_set("fclib_local/W/i", np.full(36, 99)), "W: no matrix of CSparse.*indices must be < 6"),
         (_set("fclib_local/W/x", h5py.ExternalLink("other.hdf5", "/x")), "is a link"),
         (_set("fclib_local/vectors/q", h5py.SoftLink("/fclib_local/vectors/mu")), "is a link"),
         (_set("fclib_local", None), "wanted one group fclib_local or fclib_global, found nothing"),

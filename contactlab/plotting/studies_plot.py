@@ -42,7 +42,7 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     height = 1.15 * float(every[:, 0].max())
     reach = 1.3 * max(float(np.abs(every[:, 1]).max()), diagram.contact.mu * height * 0.3, 1e-12 * height)
     p_n, p_t = np.array([0.0, height]), np.array([-reach, reach])
-    grey = {"color": "0.35", "linewidth": 1.0}
+    grey: dict[str, Any] = {"color": "0.35", "linewidth": 1.0}
     axes.plot(diagram.sticking_line(p_n), p_n, linestyle="--", label="sticking, $u_t = 0$", **grey)
     axes.plot(p_t, diagram.compression_line(p_t), linestyle=":", label="compression, $u_n = 0$", **grey)
     for sign in (-1.0, 1.0):

@@ -101,7 +101,7 @@ def sweep(
     if isinstance(function, SceneGrid):
         if tasks is not None:
             raise SweepError("a SceneGrid has its tasks: give no others")
-        function, tasks = run_scene, function.tasks()
+        tasks, function = function.tasks(), run_scene
     if tasks is None:
         raise SweepError("a function needs tasks")
     _check_arguments(jobs, cluster, time_limit, retries, again)

@@ -121,6 +121,8 @@ FIGURES = (
         "planar_models.py {planar} --nested --friction --json {out}.json",
         ("validation.md: Nested", "validation.md: Friction, impact by impact"),
     ),
+    Figure("toss_ablation", "toss_ablation.py {tosses}", ("validation.md: The effect of each ingredient",)),
+    Figure("square_drops", "square_drops.py {planar} --json {out}.json", ("validation.md: Errors",)),
     Figure("square_fit", "square_fit.py {planar} --json {out}.json", ("validation.md: Errors",)),
     Figure(
         "square_first_impacts",
@@ -139,6 +141,8 @@ TOOLS = {
     "damage.py": "how files are damaged, for fuzz_readers.py",
     "derivative_checks.py": "differences that derivatives.py holds derivatives to",
     "derivative_cost.py": "the part `cost` of derivatives.py",
+    "elbow_tosses.py": "the model of the hinged blocks, for elbow_fit.py and elbow_floor.py",
+    "error_bars.py": "bars of errors, for square_drops.py and toss_ablation.py",
     "faulty_disk.py": "the disk that fails, for kills.py",
     "geometry_proofs.py": "the proofs that geometry_campaign.py asks for",
     "good_files.py": "the files that fuzz_readers.py damages",

@@ -17,11 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from elbow_tosses import LEANS_BEFORE, elbow_tosses, load_elbow_tosses
 from numpy.typing import NDArray
 from scipy.stats import qmc
-
-from contactlab.lab.datasets.cube_toss import load_elbow_tosses
-from contactlab.studies.identification.tosses import LEANS_BEFORE, elbow_tosses
 
 FloatArray = NDArray[np.float64]
 AIMS = np.array([30.0, 45.0, 40.0])

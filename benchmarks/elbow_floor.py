@@ -25,25 +25,15 @@ from pathlib import Path
 
 import numpy as np
 from elbow_fit import AIMS, BLOCK, nested
+from elbow_tosses import ELBOW_BEFORE, ELBOW_MODELS, HALF, elbow_world, load_elbow_tosses, measured
 from numpy.typing import NDArray
 from toss_ensembles import coverage
 
-from contactlab.lab.datasets.cube_toss import load_elbow_tosses
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.points import body_poses
 from contactlab.simulation import World, rollout
 from contactlab.spatial import quaternion
-from contactlab.studies.identification.tosses import (
-    ELBOW_BEFORE,
-    ELBOW_MODELS,
-    HALF,
-    SUBSTEPS,
-    Tosses,
-    elbow_world,
-    measured,
-    stepper_for,
-    toss_errors,
-)
+from contactlab.studies.identification.tosses import SUBSTEPS, Tosses, stepper_for, toss_errors
 from contactlab.studies.identification.windows import with_parameters
 
 FloatArray, IntArray = NDArray[np.float64], NDArray[np.int64]

@@ -44,7 +44,6 @@ position = [0.5, 0.0, 0.11]
 EXPERIMENTS = (
     '[sweep]\nscene = "scene.toml"\nseeds = 3\n[parameters]\nstepper.h = [1e-3, 2e-3]\n[spread]\n'
     '"body.cube.velocity" = 0.1\n',
-    '[sweep]\nproblems = ["one.npz"]\ntolerance = 1e-9\n[[solver]]\nname = "APGD"\nmax_iterations = [100, 1000]\n',
 )
 
 URDF = """<robot name="r"><material name="m"><color rgba="1 0 0 1"/></material>
@@ -257,15 +256,6 @@ def fclibs() -> list[bytes]:
     local = lcp.FrictionProblem(np.eye(6) * 2.0, [-1.0, 0.1, 0.0, -0.5, 0.0, 0.2], [0.3, 0.4])
     whole = lcp.GlobalFrictionProblem(np.eye(4), np.arange(12.0).reshape(4, 3), np.ones(4), -np.ones(3), [0.3])
     return [written(lambda path, one=one: save_fclib(path, one), "file.hdf5") for one in (local, whole)]
-
-
-def races() -> list[bytes]:
-    from contactlab.lab.racing.kinds import RaceRow, write_rows
-
-    row = RaceRow(
-        "p", "Lemke", "SOLVED", 1e-12, 3, 1e-3, 2, "", "LCP", "p", 1e-12, 1e-3, 3, "SOLVED", "contactlab", 1e-9, ""
-    )
-    return [written(lambda path: write_rows(path, [row, row]), "rows.csv")]
 
 
 def kept() -> list[bytes]:

@@ -25,9 +25,8 @@ from contactlab.simulation import ImplausibleWarning, TimeStepping, World, rollo
 from contactlab.spatial import quaternion
 from contactlab.studies import TossSettings, synthesize_tosses
 from contactlab.studies.identification import Recordings, fit, with_parameters
-from contactlab.studies.identification.planar import planar_impacts
 from contactlab.studies.identification.report import arm_log
-from contactlab.studies.identification.tosses import cube_tosses
+from contactlab.studies.identification.tosses import cube_tosses, planar_impacts
 from contactlab.studies.planar_laws import planar_impulses
 from contactlab.studies.toss import MODELS
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import functools
 import json
 import signal
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,7 +36,6 @@ import lcp
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.lab import SweepError, sweep
 from contactlab.lab.racing import race
-from contactlab.lab.racing.kinds import RaceRow, read_rows
 from contactlab.simulation import Recording, RecordWriteError, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 
@@ -174,20 +174,24 @@ class Race:
     def differs(self) -> bool:
         """Return True if the end differs from the undisturbed one."""
         left = [file.name for file in self.out.rglob("*") if file.name.endswith(".partial") or file.name == "lock"]
-        wanted = {"rows.csv", "summary.csv", "curves.csv", "race.json", "report.html", "problems", "trials"}
+        wanted = {"rows.csv", "race.json", "report.html", "problems", "trials"}
         here = {file.name for file in self.out.iterdir()}
-        return bool(left) or not wanted <= here or verdicts(read_rows(self.out / "rows.csv")) != undisturbed_race()
+        return bool(left) or not wanted <= here or verdicts(self.out / "rows.csv") != undisturbed_race()
 
 
-def verdicts(rows: Iterable[RaceRow]) -> list[tuple[str, str, str, float, int]]:
-    """Return the results that do not depend on the clock."""
-    return [(row.problem, row.solver, row.status, row.residual, row.iterations) for row in rows]
+def verdicts(table: Path) -> list[tuple[str, ...]]:
+    """Return the results in a table that do not depend on the clock."""
+    with table.open(newline="", encoding="utf-8") as file:
+        names = ("problem", "solver", "status", "residual", "iterations")
+        return [tuple(row[name] for name in names) for row in csv.DictReader(file)]
 
 
 @functools.cache
-def undisturbed_race() -> list[tuple[str, str, str, float, int]]:
+def undisturbed_race() -> list[tuple[str, ...]]:
     """Return the results of an undisturbed race."""
-    return verdicts(race(problems(), SOLVERS, repeats=1, curves=0, jobs=2).rows)
+    report = race(problems(), SOLVERS, repeats=1, curves=0, jobs=2)
+    with tempfile.TemporaryDirectory() as folder:
+        return verdicts(report.to_csv(Path(folder) / "rows.csv"))
 
 
 def whole_lines(file: Path) -> dict[str, dict[str, Any]]:

@@ -29,10 +29,10 @@ from contactlab.studies.planar_fit import (
     cross_validate,
     every_model,
     momentum_balance,
+    paired_difference,
     prediction_errors,
     take,
 )
-from contactlab.studies.planar_tables import paired_difference
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

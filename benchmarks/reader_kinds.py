@@ -28,7 +28,6 @@ from good_files import (
     metas,
     obj,
     problems,
-    races,
     records,
     rows,
     scenes,
@@ -100,7 +99,7 @@ def read_scene(path: Path) -> object:
 
 
 def read_experiment(path: Path) -> object:
-    from contactlab.lab.sweeps.sweeping import load_experiment
+    from contactlab.lab.sweeps.grids import load_experiment
 
     (path.parent / "scene.toml").write_text(SCENE)
     (path.parent / "one.npz").write_bytes(lcps()[0])
@@ -159,19 +158,13 @@ def read_impacts(path: Path) -> object:
 
 
 def read_drops(path: Path) -> object:
-    from contactlab.lab.datasets.recordings import load_square_drops
+    from square_drops import load_square_drops
 
     return load_square_drops(path)
 
 
-def read_race(path: Path) -> object:
-    from contactlab.lab.racing.kinds import read_rows
-
-    return read_rows(path)
-
-
 def read_elbows(path: Path) -> object:
-    from contactlab.lab.datasets.cube_toss import load_elbow_tosses
+    from elbow_tosses import load_elbow_tosses
 
     found = load_elbow_tosses(path)
     assert np.isfinite(found.joint).all()
@@ -233,7 +226,6 @@ KINDS = (
     Kind("robot's recording as text", "log.csv", logs_as_text, of_words, read_log),
     Kind("planar impacts", "impacts.npz", impacts, of_npz, read_impacts),
     Kind("square drops", "drops.npz", drops, of_npz, read_drops),
-    Kind("rows of a race", "rows.csv", races, of_words, read_race),
     Kind("problem of a race", "kept.npz", kept, of_npz, read_kept),
     Kind("rows of a sweep", "rows.jsonl", rows, of_json_lines, read_rows_of_sweep),
 )

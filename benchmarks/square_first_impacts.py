@@ -9,24 +9,21 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from square_drops import FALL, SHARED_CALIBRATION, first_impact, load_square_drops, prepare
 
-from contactlab.lab.datasets.recordings import PlanarImpacts, find_square_drops, load_square_drops
-from contactlab.studies.planar_fit import PlanarModel, cross_validate
+from contactlab.lab.datasets.recordings import PlanarImpacts
+from contactlab.studies.planar_fit import PlanarModel, cross_validate, paired_difference
 from contactlab.studies.planar_laws import LAWS
-from contactlab.studies.planar_tables import paired_difference
-from contactlab.studies.square import FALL, SHARED_CALIBRATION, first_impact, prepare
 
 
 def impacts(folder: Path) -> PlanarImpacts:
     """The clear first impacts of the drops in a folder; rows of velocity in x, z and the angle from x to z."""
-    path = find_square_drops(folder)
-    assert path is not None, f"{folder} holds no square drops"
-    drops = load_square_drops(path)
+    drops = load_square_drops(folder)
     found = [first_impact(drops, one, SHARED_CALIBRATION) for one in prepare(drops, SHARED_CALIBRATION, FALL)]
     r, before, after = (np.array(part) for part in zip(*(one for one in found if one is not None), strict=True))
     nothing, one = np.zeros(len(r)), np.ones(len(r))
     return PlanarImpacts(
-        path,
+        drops.path,
         before,
         after,
         np.stack([nothing, one, -r[:, 0]], axis=1),

@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from contactlab.lab.datasets.recordings import SquareDrops, find_square_drops, load_square_drops
-from contactlab.studies.square import (
+from square_drops import (
     FALL,
     MODELS,
     SHARED_CALIBRATION,
     Calibration,
+    SquareDrops,
     SquarePath,
     SquareReport,
     SquareSettings,
+    load_square_drops,
     prepare,
     run_squares,
 )
@@ -148,9 +148,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    path = find_square_drops(arguments.data)
-    assert path is not None, f"{arguments.data} holds no square drops"
-    drops = load_square_drops(path)
+    drops = load_square_drops(arguments.data)
     paths = prepare(drops, SHARED_CALIBRATION, FALL)
     found = {}
     for name, values in GRIDS.items():

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +23,6 @@ def walk(task: dict[str, Any]) -> dict[str, Any]:
     steps = np.random.default_rng(task["seed"]).normal(size=1000)
     place = np.cumsum(steps * task.get("scale", 0.1))
     return {"end": place[-1], "path": place[:5], "far": bool(abs(place[-1]) > 3), "most": int(place.argmax())}
-
-
-@dataclass(frozen=True)
-class Circle:
-    radius: float
-    label: str = ""
-
-
-def area(circle: Circle) -> dict[str, Any]:
-    return {"area": math.pi * circle.radius**2}
 
 
 def poison(task: dict[str, Any]) -> dict[str, Any]:
@@ -114,11 +102,3 @@ def product(task: dict[str, Any]) -> dict[str, Any]:
     """A product large enough for BLAS to split among threads: its last bits tell how many there were."""
     matrix = np.random.default_rng(task["seed"]).normal(size=(700, 700))
     return {"trace": float(np.trace(matrix @ matrix.T)), "corner": (matrix @ matrix)[:3, :3].ravel()}
-
-
-def sliding_disk(speed: float, mu: float) -> Any:
-    """An impact: a disk that falls at 1 m/s as it slides."""
-    from problem_data import ConstraintVelProblemData
-
-    M = np.diag([1.0, 1.0, 0.5])
-    return ConstraintVelProblemData(M=M, Mv=M @ [speed, -1.0, 0.0], N=[[0, 1, 0]], F=[[1, 0, 1]], mu=[mu], r=[1])

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import toss_ablation
 
 from contactlab.cli import main
 from contactlab.lab.datasets import save_cube_tosses
@@ -52,14 +53,18 @@ def test_toss_prints_the_table_and_writes_the_scores(
     assert scores["settings"] == {**expected, "stiffness": None}  # infinite: JSON has no such number
 
 
-def test_toss_by_model_and_its_ablation(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A named model, the file by place, and one line per ingredient added or left out."""
+def test_toss_by_model_and_its_ablation(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A named model, the file by place; of the benchmark one line per ingredient added or left out."""
     cone = ["--edges", "8", "--substeps", "3", "--friction", "pyramid"]
     bars = tmp_path / "bars.png"
-    assert main(["toss", str(data), "--model", "best", "--ablation", "--plot", str(bars), *cone]) == 0
+    assert main(["toss", str(data), "--model", "best", *cone]) == 0
+    assert "contactlab (best, k 8, 3 sub-steps)" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["toss_ablation.py", str(data), "--plot", str(bars), *cone])
+    toss_ablation.main()
     printed = capsys.readouterr().out
-    assert bars.exists() == ("no picture" not in printed)
-    assert "contactlab (best, k 8, 3 sub-steps)" in printed
+    assert bars.exists()
     for name in ("friction alone", "+ corner radius", "best without corners that give way"):
         assert name in printed
     assert main(["toss", str(data), "--model", "best", "--mu", "0.3", *cone]) == 0

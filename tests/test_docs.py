@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
+from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -7,7 +7,7 @@ import pytest
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
 from contactlab.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
-from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS, srgb_to_linear
+from contactlab.drawing.parts import BODIES, FIXED, MODE_COLORS, srgb_to_linear
 from contactlab.drawing.stage import center_of_mass, clip, fan, grid_lines, patch
 from contactlab.multibody import ModelBuilder, body_poses
 from contactlab.multibody.joints import Fixed, Revolute

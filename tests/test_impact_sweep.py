@@ -6,13 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sweep_tasks
 from impact_cases import rod
 
 from contactlab import impact
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.impact import ContactMotion, ImpactError, Newton, Stronge, impact_map
-from contactlab.lab import ImpactGrid, SweepError, sweep
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.spatial import RigidInertia, Transform
 from problem_data import ConstraintVelProblemData
@@ -77,25 +75,6 @@ def test_a_mechanism_and_a_law_of_ones_own() -> None:
     none = impact_map(lambda which: wedge, {"which": [0.0]}, restitutions=[0.5], laws=lambda e: {"kN": Newton(None)})
     assert (none.motion == ContactMotion.NOT_SOLVED).all()
     assert np.isnan(none.energy_ratio).all()
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_processes_give_the_same_map(jobs: int, tmp_path: Path) -> None:
-    """Bit for bit, points without a solution included; a folder keeps what is solved."""
-    axes = {"speed": [-0.5, 1.0], "mu": [0.0, 0.3, 1.5]}
-    wanted = impact_map(sweep_tasks.sliding_disk, axes, restitutions=[0.0, 0.8])
-    grid = ImpactGrid(sweep_tasks.sliding_disk, axes, restitutions=[0.0, 0.8])
-    for _ in range(2):
-        found = grid.to_impact_map(sweep(grid, jobs=jobs, out=tmp_path))
-        for name in ("energy_ratio", "motion", "v_plus", "notices", "restitutions"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
-        assert found.laws == wanted.laws
-    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 6
-    grid = ImpactGrid(sweep_tasks.sliding_disk, {"speed": [1.0], "mu": [0.1, -1.0]})
-    with pytest.raises(SweepError, match=r"1 points failed, the first at .*-1"):
-        grid.to_impact_map(sweep(grid, jobs=jobs))
-    with pytest.raises(SweepError, match="top level"):
-        sweep(ImpactGrid(lambda mu: rod(0.5, mu), {"mu": [0.1]}))
 
 
 def test_bad_families_are_refused() -> None:

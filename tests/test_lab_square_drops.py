@@ -11,19 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import square_drops
 import square_fit
 from numpy.typing import NDArray
-from square_fit import GRIDS, SquareGrid, fit_squares
-
-from contactlab.cli.main import main
-from contactlab.lab import DatasetError
-from contactlab.lab.datasets.recordings import load_square_drops
-from contactlab.studies.square import (
+from square_drops import (
     MODELS,
     SHARED_CALIBRATION,
     Calibration,
     SquareSettings,
     calibrate,
+    load_square_drops,
     lowest_corner,
     path_errors,
     prepare,
@@ -32,6 +29,9 @@ from contactlab.studies.square import (
     score_static_baseline,
     square_world,
 )
+from square_fit import GRIDS, SquareGrid, fit_squares
+
+from contactlab.lab import DatasetError
 
 SIDE, DT, SAMPLES = 0.06, 0.004, 90
 CAMERA = Calibration(angle=-0.03, height=3e-3, slope=2e-3)
@@ -178,26 +178,6 @@ def test_held_out_choices_are_made_without_the_drop() -> None:
     assert fit.values == {"mu": 0.2}  # 2, 2, 2, 0 in the mean
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("mu", -1.0),
-        ("restitution", 1.5),
-        ("gravity", 0.0),
-        ("stiffness", 0.0),
-        ("dissipation", 1.0),
-        ("substeps", 0),
-        ("guide_x", np.nan),
-    ],
-)
-def test_bad_settings_are_named(field: str, value: float) -> None:
-    """At construction."""
-    with pytest.raises(ValueError, match=field):
-        SquareSettings(**{field: value})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="rebounds by itself"):
-        SquareSettings(stiffness=1e4, restitution=0.5)
-
-
 def rewrite(path: Path, **new: object) -> None:
     """Replace arrays of a file; None drops one."""
     with np.load(path) as data:
@@ -218,7 +198,7 @@ def rewrite(path: Path, **new: object) -> None:
     ],
 )
 def test_bad_entry_is_named(file: Path, change: Callable[[Any], dict[str, object]], field: str, value: str) -> None:
-    """The error names file, array and entry; the command turns it into exit status 2."""
+    """The error names file, array and entry."""
     with np.load(file) as arrays:
         new = change({name: arrays[name] for name in arrays.files})
     rewrite(file, **new)
@@ -226,20 +206,22 @@ def test_bad_entry_is_named(file: Path, change: Callable[[Any], dict[str, object
         load_square_drops(file)
     assert caught.value.field == field
     assert value in str(caught.value)
-    assert main(["impact", str(file)]) == 2
 
 
-def test_command_prints_the_models_and_the_campaign_a_fit(
+def test_scripts_print_the_models_and_a_fit(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Table, sense and JSON; and of `benchmarks/square_fit.py` the fit."""
+    """Table, sense, plots and JSON of the drops, and the fit."""
     monkeypatch.setitem(GRIDS, "rigid", {"mu": (0.1, 0.3), "restitution": (0.2, 0.45)})
     for name in [name for name in GRIDS if name != "rigid"]:
         monkeypatch.delitem(GRIDS, name)
     for name in [name for name in MODELS if name not in ("rigid", "no rebound")]:
         monkeypatch.delitem(MODELS, name)
     out = tmp_path / "out.json"
-    assert main(["impact", str(file), "--workers", "1", "--json", str(out)]) == 0
+    words = ["square_drops.py", str(file), "--workers", "1", "--json", str(out), "--plots", str(tmp_path / "plots")]
+    monkeypatch.setattr(sys, "argv", words)
+    assert square_drops.main() == 0
+    assert {path.name for path in (tmp_path / "plots").iterdir()} == {"drop_errors.png", "drops.png"}
     printed = capsys.readouterr().out
     assert "4 drops of square.npz: 1 frames lost, 1 wild samples left out" in printed
     assert "r_z P_x" in printed
@@ -249,7 +231,6 @@ def test_command_prints_the_models_and_the_campaign_a_fit(
         errors = model["position_percent_of_drops"]
         assert len(errors) == scores["drops"]
         assert np.mean(errors) == pytest.approx(model["position_percent"])
-    assert main(["impact", str(file), "--settings", str(out)]) == 2
     words = ["square_fit.py", str(file), "--folds", "2", "--workers", "1", "--json", str(out)]
     monkeypatch.setattr(sys, "argv", words)
     square_fit.main()

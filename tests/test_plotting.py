@@ -14,7 +14,7 @@ from contactlab import plotting
 from contactlab.cli import main
 from contactlab.contact import Box, Sphere
 from contactlab.drawing import solid_of
-from contactlab.drawing.camera import Camera
+from contactlab.drawing.stage import Camera
 from contactlab.plotting.render import Item, rasterize, render
 from contactlab.simulation import TimeStepping, simulate
 

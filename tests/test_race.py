@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import time
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 import lcp
 from contactlab.cli import main
 from contactlab.lab.errors import RaceError
-from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race, read_rows
+from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race
 from contactlab.lab.racing.external_solvers import installed
 from contactlab.lab.racing.kinds import keep_problem, read_problem
 from contactlab.lab.racing.report import sources_digest
@@ -87,7 +88,9 @@ def test_everybody_has_a_row_for_everything(raced: tuple[RaceReport, Path]) -> N
     """Failures keep their rows, and the file holds what the report holds."""
     report, out = raced
     assert len(report.rows) == 6 * len(PROBLEMS)
-    assert read_rows(out / "rows.csv") == list(report.rows)
+    with (out / "rows.csv").open(newline="", encoding="utf-8") as file:
+        kept = list(csv.DictReader(file))
+    assert kept == [{name: str(value) for name, value in asdict(row).items()} for row in report.rows]
     found = {(row.problem, row.solver): row for row in report.rows}
     for problem in ("easy", "mixed", "box"):
         row = found[problem, "Lemke"]
@@ -119,9 +122,10 @@ def test_a_race_says_of_what_data_and_code_it_is(raced: tuple[RaceReport, Path])
     for digest in facts["problems"].values():
         assert re.fullmatch("[0-9a-f]{32}", digest)
         assert (folder / "problems" / f"{digest}.npz").is_file()
-    assert re.fullmatch("[0-9a-f]{64}", facts["sources"])
-    assert f"sources {facts['sources'][:12]}" in report.machine.text()
-    assert facts["sources"] == sources_digest.__wrapped__() == sources_digest()
+    assert re.fullmatch("[0-9a-f]{64}", facts["machine"]["sources"])
+    assert f"sources {facts['machine']['sources']}" in (folder / "report.html").read_text(encoding="utf-8")
+    assert report.machine == facts["machine"]
+    assert facts["machine"]["sources"] == sources_digest.__wrapped__() == sources_digest()
 
 
 def test_crashes_stop_nothing(raced: tuple[RaceReport, Path]) -> None:

@@ -8,18 +8,15 @@ import re
 import numpy as np
 import pytest
 
-from contactlab.lab.errors import DatasetError
 from contactlab.lab.racing import (
     RaceReport,
     RaceRow,
     fit_growth,
     performance_profile,
-    read_rows,
     shifted_geometric_mean,
-    write_rows,
 )
 from contactlab.lab.racing.kinds import family_of
-from contactlab.lab.racing.report import Machine, page
+from contactlab.lab.racing.report import page
 from contactlab.lab.racing.statistics import fields_of, summaries
 
 
@@ -136,30 +133,6 @@ def test_families_are_read_off_names(name: str, family: str) -> None:
     assert family_of(name) == family
 
 
-def test_rows_survive_the_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """Every value is read back, infinities, commas and quotes too; the first columns are the documented ones."""
-    rows = [
-        row("a1", "S", settings="x=1, y='b'"),
-        row("a2", "S", "CRASHED", residual=math.inf, detail='said "no"\nthen'),
-    ]
-    write_rows(tmp_path / "rows.csv", rows)
-    head = (tmp_path / "rows.csv").read_text().splitlines()[0]
-    assert head.startswith("problem,solver,status,residual,iterations,time,n,settings,")
-    assert read_rows(tmp_path / "rows.csv") == rows
-
-
-def test_foreign_tables_are_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """A missing column, and an entry that is not a number, are named."""
-    file = tmp_path / "rows.csv"
-    file.write_text("problem,solver\na,b\n")
-    with pytest.raises(DatasetError, match="status"):
-        read_rows(file)
-    write_rows(file, [row("a1", "S")])
-    file.write_text(file.read_text().replace("1e-12", "small"))
-    with pytest.raises(DatasetError, match="residual.*'small'"):
-        read_rows(file)
-
-
 def test_a_busy_machine_is_told_from_a_quiet_one() -> None:
     """Times by the clock of thrice the processor's are said in the limitations; equal ones are not."""
 
@@ -173,7 +146,7 @@ def test_a_busy_machine_is_told_from_a_quiet_one() -> None:
             jobs=2,
             cluster=False,
             skipped=("Nobody: package nothing is not installed",),
-            machine=Machine("a processor", 2, "a system", ()),
+            machine={"cpu": "a processor", "cores": "2", "platform": "a system"},
             began=0.0,
             seconds=1.0,
             computed=5,

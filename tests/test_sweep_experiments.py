@@ -1,4 +1,4 @@
-"""Sweeps of scenes and of problems: rows against single runs, errors before anything runs, the command."""
+"""Sweeps of scenes: rows against single runs, errors before anything runs, the command."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ import sweep_tasks
 from scene_texts import CUBE, TUMBLING, write
 from test_sweep import bits
 
-import lcp
 from contactlab.cli import main
-from contactlab.lab import ProblemGrid, SceneGrid, SweepError, sweep
-from contactlab.lab.sweeps.sweeping import load_experiment
+from contactlab.lab import SceneGrid, SweepError, sweep
+from contactlab.lab.sweeps.grids import load_experiment
 from contactlab.simulation import simulate
 from contactlab.simulation.scene import SceneError, load_scene
 
 GRID = {"material.rubber.mu": [0.2, 0.6], "body.cube.velocity.0": [1.0, 2.0]}
-M = np.array([[2.0, 1.0], [1.0, 2.0]])
 
 
 def test_rows_of_a_scene_are_those_of_single_runs(tmp_path: Path) -> None:
@@ -109,66 +107,6 @@ def test_errors_come_before_any_run(tmp_path: Path, arguments: dict[str, Any], m
         sweep(SceneGrid(write(tmp_path), **arguments))
 
 
-def problems(folder: Path) -> Path:
-    folder.mkdir()
-    np.savez(folder / "good.npz", M=M, q=[-5.0, -6.0])
-    np.savez(folder / "bad.npz", M=M)
-    np.savez(folder / "mixed.npz", M=M, q=[-5.0, -6.0], n_free=1)
-    return folder
-
-
-def test_friction_problems_meet_friction_solvers(tmp_path: Path) -> None:
-    """Only these; a block pushed along a table sticks with every solver."""
-    text = "3 1 0 3 3 3 3  1 0 0 0 1 0 0 0 1  -1 0.2 0  0.5"
-    (tmp_path / "block.dat").write_text(text)
-    np.savez(tmp_path / "plain.npz", M=M, q=[-5.0, -6.0])
-    result = sweep(ProblemGrid([tmp_path], {"Lemke": {}, "NSGS": {}, "ContactStrategies": {}}), jobs=1)
-    assert [(row["problem"], row["solver"]) for row in result.rows] == [
-        ("block", "NSGS"),
-        ("block", "ContactStrategies"),
-        ("plain", "Lemke"),
-    ]
-    assert {row["status"] for row in result.rows} == {"SOLVED"}
-    assert [row["n"] for row in result.rows] == [3, 3, 2]
-    assert all(row["fclib"] < 1e-8 for row in result.rows[:2])
-
-
-def test_problems_times_solvers_times_settings(tmp_path: Path) -> None:
-    """Compared with a direct solve; a file that cannot be read has a separate row."""
-    folder = problems(tmp_path / "set")
-    solvers = {"Lemke": {}, "ProjectedGaussSeidel": {"max_iterations": [1, 500]}}
-    here = sweep(ProblemGrid([folder], solvers), jobs=1)
-    assert [(row["problem"], row["solver"]) for row in here.rows[3:6]] == [
-        ("good", "Lemke"),
-        ("good", "ProjectedGaussSeidel"),
-        ("good", "ProjectedGaussSeidel"),
-    ]
-    assert [row["outcome"] for row in here.rows] == ["failed"] * 3 + ["done"] * 6
-    assert "q: missing array" in here.rows[0]["error"]
-    direct = lcp.solve(lcp.LCP(M, [-5.0, -6.0]), lcp.Lemke())
-    assert (here.rows[3]["status"], here.rows[3]["residual"]) == ("SOLVED", direct.residual.scaled)
-    assert [here.rows[i]["status"] for i in (4, 5)] == ["ITERATION_LIMIT", "SOLVED"]
-    there = sweep(ProblemGrid([folder], solvers), jobs=2)
-    for row in (*here.rows, *there.rows):
-        row.pop("solve_time", None)
-    assert bits(here) == bits(there)
-
-
-@pytest.mark.parametrize(
-    ("solvers", "message"),
-    [
-        ({"Lemkee": {}}, "unknown solver 'Lemkee'"),
-        ({"Lemke": {"speed": [1]}}, "solver Lemke has no setting 'speed'"),
-        ({"Lemke": {"max_pivots": 5}}, "'max_pivots' must be a list"),
-        ({"ProjectedGaussSeidel": {"max_iterations": [-1]}}, "solver ProjectedGaussSeidel: "),
-    ],
-)
-def test_solvers_are_checked_first(tmp_path: Path, solvers: dict[str, Any], message: str) -> None:
-    """The error has name, field and value."""
-    with pytest.raises(SweepError, match=message):
-        sweep(ProblemGrid([problems(tmp_path / "set")], solvers))
-
-
 EXPERIMENT = """\
 [sweep]
 scene = "scene.toml"
@@ -209,40 +147,22 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [float(row["kinetic"]) for row in table] == [row["kinetic"] for row in kept]
 
 
-def test_the_command_on_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rows that are not done make the exit status 1."""
-    problems(tmp_path / "set")
-    text = '[sweep]\nproblems = ["set"]\n[[solver]]\nname = "Lemke"\nmax_pivots = [5, 50]\n'
-    path = experiment(tmp_path, text)
-    assert main(["sweep", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 1
-    printed = capsys.readouterr().out
-    assert "6 runs, 6 of them now: 4 done, 2 failed" in printed
-    assert "failed: DatasetError: " in printed
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[sweep", "is not TOML"),
         ("[swep]\n", "line 1: experiment file 'swep': unknown section, did you mean 'sweep'?"),
         ("[parameters]\n", "experiment file 'sweep': is missing"),
-        ("[sweep]\nseeds = 2\n", "wants one of 'scene', 'problems'"),
+        ("[sweep]\nseeds = 2\n", "'scene': is missing"),
         ("[sweep]\nscene = 'scene.toml'\nsedes = 2\n", "line 3: [sweep] 'sedes': unknown key, did you mean 'seeds'?"),
         ("[sweep]\nscene = '../scene.toml'\n", "line 2: [sweep] 'scene': '../scene.toml' lies outside"),
         ("[sweep]\nscene = 'nowhere.toml'\n", "line 2: [sweep] 'scene': there is no 'nowhere.toml'"),
         ("[sweep]\nscene = 'scene.toml'\nseeds = 0\n", "line 3: [sweep] 'seeds': must lie between"),
         ("[sweep]\nscene = 'scene.toml'\nseeds = [1, -2]\n", "line 3: [sweep] 'seeds': must be whole numbers >= 0"),
-        ("[sweep]\nscene = 'scene.toml'\ntolerance = 1.0\n", "line 3: [sweep] 'tolerance': belongs to problems"),
+        ("[sweep]\nscene = 'scene.toml'\n[[solver]]\n", "experiment file 'solver': unknown section"),
         ("[sweep]\nscene = 'scene.toml'\n[parameters]\nstepper.h = 1.0\n", "line 4: [parameters.stepper] 'h': must be"),
         ("[sweep]\nscene = 'scene.toml'\n[parameters]\nstepper.hh = [1]\n", "[stepper] 'hh': unknown key"),
         ("[sweep]\nscene = 'scene.toml'\n[spread]\n'body.cube.mass' = 1\n", "'seeds': is missing"),
-        ("[sweep]\nproblems = ['set']\n", "'problems': there is no 'set'"),
-        ("[sweep]\nproblems = ['scene.toml']\n", "'solver': is missing"),
-        ("[sweep]\nproblems = ['scene.toml']\n[[solver]]\nname = 'Lemkee'\n", "[[solver]] 'name': unknown solver"),
-        (
-            "[sweep]\nproblems = ['scene.toml']\n[[solver]]\nname = 'Lemke'\nmax_pivots = 3\n",
-            "'max_pivots': must be",
-        ),
     ],
 )
 def test_errors_of_experiment_files(

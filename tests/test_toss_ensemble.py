@@ -1,19 +1,14 @@
-"""Ensembles of tosses: draws, the medoid of paths, scores with known closed forms, frozen settings."""
+"""Ensembles of tosses: draws, the medoid of paths, scores with known closed forms."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
-import pytest
 from toss_ensembles import SPREAD, drawn_settings, energy_scores, medoid, path_errors
 from toss_fit import StartNoise, drawn_starts
 
-from contactlab.cli import main
-from contactlab.lab.datasets import save_cube_tosses
-from contactlab.studies import TossSettings, synthesize_tosses
+from contactlab.studies import TossSettings
 
 TRUTH = TossSettings(mu=0.2, edges=8, substeps=3)
 
@@ -54,37 +49,3 @@ def test_first_member_is_the_measured_start_under_the_given_settings() -> None:
         assert np.all(np.abs(ratio - 1.0) <= spread)
         assert np.ptp(ratio) > spread
     assert {one.stiffness for one in drawn_settings(TRUTH, 4)} == {np.inf}
-
-
-def test_frozen_settings_score_as_they_did(tmp_path: Path) -> None:
-    """What --json wrote is read by --settings: the same settings and scores."""
-    data = save_cube_tosses(tmp_path / "tosses.npz", synthesize_tosses(2, TRUTH, samples=60))
-    first, second = tmp_path / "first.json", tmp_path / "second.json"
-    options = ["--mu", "0.2", "--edges", "8", "--substeps", "3"]
-    assert main(["toss", str(data), *options, "--json", str(first)]) == 0
-    assert main(["toss", str(data), "--settings", str(first), "--json", str(second)]) == 0
-    before, after = json.loads(first.read_text()), json.loads(second.read_text())
-    for name in ("settings", "position_percent", "rotation_deg"):
-        assert before[name] == after[name]
-    assert after["position_percent"] < 1e-6
-    assert TossSettings.read(after) == TRUTH
-
-
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ({"friction": 3}, "friction"),
-        ({"mu": None}, "mu"),
-        ({"mu": True}, "mu"),
-        ({"edges": 8.5}, "edges"),
-        ({"members": 3}, "members"),
-        ({"colour": 1}, "colour"),
-        ({"mu": -1.0}, "mu"),
-    ],
-)
-def test_bad_frozen_setting_is_named(change: dict[str, object], word: str) -> None:
-    """Settings that do not exist, have the wrong type or are out of range are reported by name."""
-    with pytest.raises(ValueError, match=word):
-        TossSettings.read({"settings": {**asdict(TRUTH), **change}})
-    with pytest.raises(ValueError, match="settings"):
-        TossSettings.read([])

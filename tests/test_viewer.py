@@ -17,9 +17,9 @@ from matplotlib.lines import Line2D
 
 import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.drawing import Arrows, ForceScale, Readout, SceneGeometry, playback_of
-from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
-from contactlab.plotting import picture, plot_convergence, plot_toss_curve
+from contactlab.drawing import ForceScale, SceneGeometry, playback_of
+from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
+from contactlab.plotting import picture, plot_convergence
 from contactlab.simulation import (
     STICK,
     EventDriven,
@@ -33,8 +33,7 @@ from contactlab.simulation import (
 )
 from contactlab.spatial import RigidInertia
 from contactlab.viewer import PlaybackView, live, write_html_replay
-from contactlab.viewer.scene import TOGGLES, Controls, SceneView
-from contactlab.viewer.server import free_port, legend, serving
+from contactlab.viewer.scene import TOGGLES, Controls, SceneView, free_port, legend, serving
 
 
 @pytest.fixture(scope="module")
@@ -126,13 +125,14 @@ def test_switches_hide_and_show(recording: Recording) -> None:
     """Every toggle acts on its nodes; ids get their labels when they are wanted."""
     rotations, origins = recording.poses()
     stage = SceneGeometry.of(recording.world, rotations, origins)
-    scale = ForceScale.of_recording(recording, stage.size)
+    film = playback_of(recording)
+    scale = film.scale(stage.size)
     last = recording.n_steps
     with serving(free_port()) as server:
         view = SceneView(server.scene, recording.world, stage, stage.high)
         for name, shown in TOGGLES.items():
             view.toggle(name, shown=not shown)
-        arrows = Arrows.of_state(recording, last, scale)
+        arrows = film.arrows(last, scale)
         view.show(rotations[last], origins[last], arrows, "text")
         assert not view._forces[STICK].visible
         for mode, handle in view._forces.items():
@@ -141,7 +141,7 @@ def test_switches_hide_and_show(recording: Recording) -> None:
         assert view._normals.visible
         assert [label.text for label in view._labels] == [f"{int(i) & 0xFFFFFF:x}" for i in arrows.ids[:60]]
         controls = Controls(server, view, recording.world, scale)
-        controls.show_readout(Readout.of_state(recording, last))
+        controls.show_readout(film.readout(last))
         assert "energy" in controls._numbers.content
 
 
@@ -157,13 +157,6 @@ def test_legends_say_each_mode_in_its_colour(recording: Recording) -> None:
         assert drawn[MODE_NAMES[mode]] == hexadecimal(color)
     assert str(scale) in page
     assert any(label.startswith("force on the body, ") for label in drawn)
-
-
-def test_plot_of_a_curve_is_a_picture(tmp_path: Path) -> None:
-    """A PNG, with one point per curve or more."""
-    points = [(8, 0.1, 20.0, 19.0), (8, 0.2, 15.0, 17.0), (16, 0.1, 19.0, 18.0)]
-    path = plot_toss_curve(tmp_path / "curve.png", points, [("A", 14.0, 16.0)])
-    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_plot_of_a_race_is_a_picture(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from collada_texts import collada
 
 from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, mesh_files
 from contactlab.drawing import SceneGeometry, parts, visual_meshes
-from contactlab.drawing.palette import BODIES, UNPAINTED
+from contactlab.drawing.parts import BODIES, UNPAINTED
 from contactlab.multibody import body_poses
 from contactlab.multibody.urdf import UrdfWarning
 from contactlab.recording.storage import read_meta
@@ -329,7 +329,7 @@ def test_geoms_look_as_in_mujocos_viewer(tmp_path):
 def test_the_camera_fits_what_moves(robot):
     """Neither half-spaces nor distant bodies count: a robot fills most of the picture, on screen and in print."""
     pytest.importorskip("viser")
-    from contactlab.viewer.server import WINDOW, aim_camera
+    from contactlab.viewer.scene import WINDOW, aim_camera
 
     builder, material = WorldBuilder(), Material(0.5)
     builder.add_half_space("floor", HalfSpace(), material)

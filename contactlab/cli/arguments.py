@@ -1,4 +1,4 @@
-"""Commands and their options as data, the types of options, and messages that commands share."""
+"""Commands with their options, the types of options, and messages that commands share."""
 
 from __future__ import annotations
 
@@ -7,58 +7,45 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 Number = TypeVar("Number", int, float)
 
 
-@dataclass(frozen=True)
-class Option:
-    """One argument of a command, with the arguments of `argparse.ArgumentParser.add_argument`."""
-
-    names: tuple[str, ...]
-    settings: dict[str, Any]
+#: Function that adds arguments to a parser, or to a group of one.
+Add = Callable[[Any], object]
 
 
-def option(*names: str, **settings: Any) -> Option:
-    """Return an argument of a command."""
-    return Option(names, settings)
+def option(*names: str, **settings: Any) -> Add:
+    """Return an argument of a command, as for `argparse.ArgumentParser.add_argument`."""
+    return lambda parser: parser.add_argument(*names, **settings)
 
 
-@dataclass(frozen=True)
-class OneOf:
-    """Mutually exclusive arguments."""
+def one_of(*options: Add) -> Add:
+    """Return arguments that exclude each other."""
 
-    options: tuple[Option, ...]
-    required: bool = False
+    def add(parser: argparse.ArgumentParser) -> None:
+        group = parser.add_mutually_exclusive_group()
+        for one in options:
+            one(group)
 
-
-@dataclass(frozen=True)
-class Command:
-    """A command: the function that runs it, its arguments, and the end of its help."""
-
-    run: Callable[[argparse.Namespace], int]
-    options: tuple[Option | OneOf, ...]
-    epilog: str
-
-    def fill(self, parser: argparse.ArgumentParser) -> None:
-        """Add description, arguments and function of this command to a parser."""
-        parser.description, parser.epilog = self.run.__doc__, self.epilog
-        for one in self.options:
-            if isinstance(one, OneOf):
-                group = parser.add_mutually_exclusive_group(required=one.required)
-                for inner in one.options:
-                    group.add_argument(*inner.names, **inner.settings)
-            else:
-                parser.add_argument(*one.names, **one.settings)
-        parser.set_defaults(run=self.run)
+    return add
 
 
-def command(*options: Option | OneOf, epilog: str = "") -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Return a decorator that makes a `Command` of a function, whose docstring is the first line of its help."""
-    return lambda run: Command(run, options, epilog)
+def command(*options: Add, epilog: str = "") -> Callable[[Callable[[argparse.Namespace], int]], Add]:
+    """Return a decorator that makes of a function the one that fills its parser; its docstring begins its help."""
+
+    def decorate(run: Callable[[argparse.Namespace], int]) -> Add:
+        def fill(parser: argparse.ArgumentParser) -> None:
+            parser.description, parser.epilog = run.__doc__, epilog
+            for one in options:
+                one(parser)
+            parser.set_defaults(run=run)
+
+        return fill
+
+    return decorate
 
 
 def write_and_report(missing: str, write: Callable[[], Path]) -> None:
@@ -71,16 +58,6 @@ def write_and_report(missing: str, write: Callable[[], Path]) -> None:
         print(f"wrote {path}")
 
 
-def read_json(path: Path) -> Any:
-    """Return a document written by an earlier ``--json``."""
-    from contactlab.lab.errors import DatasetError
-
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # text that is not UTF-8 or not JSON raises ValueError, too
-        raise DatasetError(path, "", f"is not readable as JSON: {error}") from error
-
-
 def write_json(path: Path | None, document: object) -> None:
     """Write a document if a path is given, and report it."""
     if path is not None:
@@ -88,45 +65,32 @@ def write_json(path: Path | None, document: object) -> None:
         print(f"wrote {path}")
 
 
-def _number(text: str) -> float:
-    """Return a finite number from an argument."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text} is not finite")
-    return value
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-
-
 def _number_type(
-    read: Callable[[str], Number], holds: Callable[[Number], bool], wanted: str
+    read: Callable[[str], Number], wanted: str, holds: Callable[[Number], bool] = lambda value: True
 ) -> Callable[[str], Number]:
-    """Return an argument parser for numbers that satisfy ``holds``; ``wanted`` ends the error of others."""
+    """Return an argument parser for finite numbers that satisfy ``holds``; ``wanted`` ends the error of others."""
 
     def parse(text: str) -> Number:
-        value = read(text)
-        if not holds(value):
-            raise argparse.ArgumentTypeError(f"{text} {wanted}")
+        try:
+            value = read(text)
+        except ValueError:
+            kind = "whole number" if read is int else "number"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}") from None
+        if not math.isfinite(value) or not holds(value):
+            raise argparse.ArgumentTypeError(f"{text} {wanted if math.isfinite(value) else 'is not finite'}")
         return value
 
     return parse
 
 
-positive = _number_type(_number, lambda value: value > 0.0, "is not > 0")
-non_negative = _number_type(_number, lambda value: value >= 0.0, "is not >= 0")
-tolerance = _number_type(positive, lambda value: 1e-14 <= value < 1.0, "does not lie between 1e-14 and 1")
-positive_integer = _number_type(_integer, lambda value: value >= 1, "is not >= 1")
-whole = _number_type(_integer, lambda value: value >= 0, "is not >= 0")
+_number = _number_type(float, "")
+positive = _number_type(float, "is not > 0", lambda value: value > 0.0)
+non_negative = _number_type(float, "is not >= 0", lambda value: value >= 0.0)
+tolerance = _number_type(float, "does not lie between 1e-14 and 1", lambda value: 1e-14 <= value < 1.0)
+positive_integer = _number_type(int, "is not >= 1", lambda value: value >= 1)
+whole = _number_type(int, "is not >= 0", lambda value: value >= 0)
 #: Number of edges of a friction cone.
-even = _number_type(_integer, lambda value: value >= 4 and value % 2 == 0, "is not an even number >= 4")
+even = _number_type(int, "is not an even number >= 4", lambda value: value >= 4 and value % 2 == 0)
 
 
 def times(text: str) -> list[float]:
@@ -147,10 +111,7 @@ def named_value(text: str) -> tuple[str, float]:
     name, equals, number = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{number!r} is not a number") from None
+    return name, _number(number)
 
 
 def output_file(text: str) -> Path:

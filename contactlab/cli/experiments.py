@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.arguments import OneOf, command, option
+from contactlab.cli.arguments import command, one_of, option
 from contactlab.lab.datasets.files import data_path
 from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.errors import RaceError
@@ -61,7 +61,7 @@ from contactlab.lab.sweeps import sweep as run_sweep
     epilog="""\
 NAMES are separated by commas and case-insensitive, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all`
 stands for the solvers of contactlab for each kind of problem; peers are named with --peers. Your own solver is
-path.py:Name or module:Name; its file is executed. DIR gets rows.csv, summary.csv, curves.csv, race.json and
+path.py:Name or module:Name; its file is executed. DIR gets rows.csv, race.json and
 report.html. The same command continues an interrupted race and does not repeat finished trials. A failure of a solver
 has a row and is not a failure of the command: the exit status is 1 only if no solver solved any problem.
 """,
@@ -127,17 +127,15 @@ def conform(arguments: argparse.Namespace) -> int:
 @command(
     option("experiment", type=Path, metavar="EXPERIMENT", help="the experiment, .toml"),
     option("--out", type=Path, required=True, metavar="DIR", help="folder of the rows"),
-    OneOf(
-        (
-            option(
-                "--workers",
-                dest="jobs",
-                type=kinds.positive_integer,
-                metavar="N",
-                help="processes (default: one per core)",
-            ),
-            option("--cluster", metavar="ADDRESS", help="a running Dask scheduler, as in tcp://10.0.0.5:8786"),
-        )
+    one_of(
+        option(
+            "--workers",
+            dest="jobs",
+            type=kinds.positive_integer,
+            metavar="N",
+            help="processes (default: one per core)",
+        ),
+        option("--cluster", metavar="ADDRESS", help="a running Dask scheduler, as in tcp://10.0.0.5:8786"),
     ),
     option("--time-limit", type=kinds.positive, metavar="S", help="seconds a run may take"),
     option(
@@ -156,8 +154,8 @@ folder or cluster that cannot be used; 130 interrupted.
 """,
 )
 def sweep(arguments: argparse.Namespace) -> int:
-    """Run a scene or solve problems many times, as described by one TOML file."""
-    from contactlab.lab.sweeps.sweeping import load_experiment
+    """Run a scene many times, as described by one TOML file."""
+    from contactlab.lab.sweeps.grids import load_experiment
 
     settings = {name: getattr(arguments, name) for name in ("out", "jobs", "cluster", "time_limit", "again")}
     result = run_sweep(load_experiment(arguments.experiment), **settings, progress=True)

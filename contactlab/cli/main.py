@@ -22,12 +22,12 @@ COMMANDS = {
     "replay": ("records", "look at a record: live in the browser, as HTML, as a picture, as plots"),
     "demo": ("demo", "throw cubes and balls; write a replay, a plot and the record"),
     "tour": ("demo", "six scenes to touch in the browser: throw, grip, push, strike, solve, compare"),
-    "toss": ("toss", "simulate real cube tosses and score them"),
-    "identify": ("identify", "parameters from recordings, with intervals"),
-    "impact": ("impact", "score impact laws and simulations on recorded planar impacts"),
+    "toss": ("recordings", "simulate real cube tosses and score them"),
+    "identify": ("recordings", "parameters from recordings, with intervals"),
+    "impact": ("recordings", "score impact laws and simulations on recorded planar impacts"),
     "race": ("experiments", "race solvers on files of problems; rows, profiles, one-file report"),
     "conform": ("experiments", "test engines against closed forms and known complaints; scores and reasons"),
-    "sweep": ("experiments", "run a scene over parameters and seeds, or solvers over problems"),
+    "sweep": ("experiments", "run a scene over parameters and seeds"),
     "warmup": ("warmup", "compile the kernels once, ahead of the first run"),
 }
 
@@ -43,7 +43,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     for name, (module, line) in COMMANDS.items():
         part = commands.add_parser(name, help=line, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name in argv:
-            getattr(importlib.import_module(f"contactlab.cli.{module}"), name).fill(part)
+            getattr(importlib.import_module(f"contactlab.cli.{module}"), name)(part)
     return parser
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 import lcp
 from contactlab.cli.arguments import (
-    OneOf,
     command,
+    one_of,
     option,
     output_file,
     positive,
@@ -39,11 +39,9 @@ from lcp.compiler import compilation_seconds
     option("--duration", type=positive, help="simulated seconds, in place of the scene's"),
     option("--h", type=positive, help="step [s], in place of the scene's"),
     option("--progress", action="store_true", help="report the progress on standard error"),
-    OneOf(
-        (
-            option("--resume", action="store_true", help="continue FILE where it ends, or begin it"),
-            option("--overwrite", action="store_true", help="replace FILE, or the rest of a stopped run"),
-        )
+    one_of(
+        option("--resume", action="store_true", help="continue FILE where it ends, or begin it"),
+        option("--overwrite", action="store_true", help="replace FILE, or the rest of a stopped run"),
     ),
     epilog="""\
 SCENE is a TOML file; docs/scenes.md describes its sections, examples/scenes/ has some files. The record opens with

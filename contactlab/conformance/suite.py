@@ -123,12 +123,8 @@ def conform(
             progress(len(rows) + done, len(chosen) * len(engines))
 
     for one in engines:
-        if isinstance(one, str) and seconds:
-            rows += _rows_apart(one, chosen, seconds, told)
-            continue
-        for case in chosen:
-            rows.append(_row(one, case))
-            told(0, 0)
+        rows += _rows_of(one, chosen, seconds, told) if isinstance(one, str) else [run_case(one, x) for x in chosen]
+        told(0, 0)
     return Report(tuple(rows), chosen)
 
 
@@ -141,33 +137,28 @@ def _engine(name: str) -> Engine | str:
         return f"{type(error).__name__}: {error}"
 
 
-def _row(one: str | Engine, case: Case) -> CaseResult:
-    """Return the result of a case on an engine, an object or a name; MISSING if the engine cannot be loaded."""
-    made = _engine(one) if isinstance(one, str) else one
-    if isinstance(made, str):
-        return CaseResult(str(one), "", case.name, CaseVerdict.MISSING, (), made)
-    return run_case(made, case)
-
-
-def _rows_apart(
-    name: str, cases: Sequence[Case], seconds: float, progress: Callable[[int, int], None]
+def _rows_of(
+    name: str, cases: Sequence[Case], seconds: float | None, progress: Callable[[int, int], None]
 ) -> Iterator[CaseResult]:
-    """Yield a row for each case; a process that exceeds the time limit [s] is ended and replaced."""
+    """Yield a row for each case; with a time limit [s] they run in a process, which is then ended and replaced."""
     tasks = [{"engine": name, "case": case.name} for case in cases]
-    rows = sweep(run_case_in_worker, tasks, jobs=1, time_limit=seconds, retries=0, progress=progress).rows
+    rows = sweep(run_case_by_name, tasks, jobs=1, time_limit=seconds, retries=0, progress=progress).rows
     version = next((row["version"] for row in rows if row["outcome"] == "done"), "")
     for row in rows:
+        verdict = CaseVerdict.TIMED_OUT if row["outcome"] == "timeout" else CaseVerdict.CRASHED
         if row["outcome"] == "done":
-            verdict, detail = CaseVerdict(row["verdict"]), row["detail"]
-        else:
-            verdict = CaseVerdict.TIMED_OUT if row["outcome"] == "timeout" else CaseVerdict.CRASHED
-            detail = " ".join(row["error"].split())
-        measures = tuple(Measure(*one) for one in row.get("measures", ()))
-        yield CaseResult(name, version, row["case"], verdict, measures, detail)
+            verdict = CaseVerdict(row["verdict"])
+        detail = row["detail"] if row["outcome"] == "done" else " ".join(row["error"].split())
+        yield CaseResult(
+            name, version, row["case"], verdict, tuple(Measure(*x) for x in row.get("measures", ())), detail
+        )
 
 
-def run_case_in_worker(task: dict[str, Any]) -> dict[str, Any]:
-    """Run a case on an engine, for a worker process; return version, verdict, measures as tuples, and detail."""
-    row = _row(task["engine"], next(case for case in CASES if case.name == task["case"]))
+def run_case_by_name(task: dict[str, Any]) -> dict[str, Any]:
+    """Run a task of a sweep, a case on an engine; return version, verdict, measures as tuples, and detail."""
+    made = _engine(task["engine"])
+    if isinstance(made, str):
+        return {"version": "", "verdict": CaseVerdict.MISSING.value, "detail": made}
+    row = run_case(made, next(case for case in CASES if case.name == task["case"]))
     measures = [astuple(one) for one in row.measures]
     return {"version": row.version, "verdict": row.verdict.value, "measures": measures, "detail": row.detail}

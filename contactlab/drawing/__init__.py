@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.contact.shapes import SurfaceMesh
-from contactlab.drawing.camera import Camera
 from contactlab.drawing.film import (
     Arrows,
     ForceScale,
@@ -21,7 +20,7 @@ from contactlab.drawing.film import (
     state_at,
 )
 from contactlab.drawing.parts import Part, solid_of, visual_meshes
-from contactlab.drawing.stage import Ground, SceneGeometry
+from contactlab.drawing.stage import Camera, Ground, SceneGeometry
 from contactlab.naming import module_hooks
 
 __all__ = [

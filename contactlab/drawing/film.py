@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,21 +45,11 @@ class ForceScale:
     longest: float
 
     @classmethod
-    def of_recording(cls, recording: Recording, size: float) -> ForceScale:
-        """Return the scale by the usual forces of a run; ``size`` [m] is the radius of a typical body.
-
-        A run without forces gets the scale of `of_world`.
-        """
-        contacts = recording.contacts
-        force = np.linalg.norm(contacts.impulse, axis=1) / recording.h[contacts.step]
-        force = force[force > 0.0]
-        if not force.size:
-            return cls.of_world(recording.world, size)
-        return cls(LENGTH * size / float(np.percentile(force, USUAL)), LONGEST * size)
-
-    @classmethod
     def of_world(cls, world: World, size: float) -> ForceScale:
-        """Return a scale from the weight of the heaviest body, for unknown forces; ``size`` as in `of_recording`."""
+        """Return a scale from the weight of the heaviest body, for unknown forces.
+
+        ``size`` [m] is the radius of a typical body.
+        """
         masses = [body.inertia.mass for body in world.model.bodies if body.inertia is not None]
         weight = max(masses, default=1.0) * (float(np.linalg.norm(world.model.gravity)) or 9.81)
         return cls(LENGTH * size / weight, LONGEST * size)
@@ -104,14 +94,6 @@ class Arrows:
         tips = contacts.point + scale.arrows(contacts.impulse / h)
         return cls(contacts.point, tips, contacts.normal, contacts.mode, contacts.id)
 
-    @classmethod
-    def of_state(cls, recording: Recording, i: int, scale: ForceScale) -> Arrows:
-        """Return the marks of the step that led to state ``i``; for the first state, of the step from it."""
-        step = max(i - 1, 0)
-        if recording.n_steps == 0:
-            return cls.of_step(recording.contacts, 1.0, scale)
-        return cls.of_step(recording.contacts_at(step), float(recording.h[step]), scale)
-
     @property
     def carrying(self) -> NDArray[np.bool_]:
         """Mask (n,) of the contacts that carry a force."""
@@ -126,33 +108,6 @@ SLIPPING = 1e-6  # [m/s]
 Playable: TypeAlias = Recording | EventRecording | Simulation
 
 
-class Playback(Protocol):
-    """States of a run to show.
-
-    Attributes
-    ----------
-    world
-        The simulated world.
-    time
-        (n,) times of the states [s].
-    """
-
-    world: World
-    time: FloatArray
-
-    def poses(self) -> tuple[FloatArray, FloatArray]:
-        """Return rotations (n, nb, 3, 3) and origins (n, nb, 3) [m]."""
-
-    def scale(self, size: float) -> ForceScale:
-        """Return the scale of the arrows for bodies of radius ``size`` [m]."""
-
-    def arrows(self, i: int, scale: ForceScale) -> Arrows:
-        """Return the contact marks of state ``i``."""
-
-    def readout(self, i: int) -> Readout:
-        """Return the numbers of state ``i``."""
-
-
 def playback_of(recording: Playable) -> Playback:
     """Return the playback of a run; for a `Simulation`, of its recorded steps.
 
@@ -160,32 +115,50 @@ def playback_of(recording: Playable) -> Playback:
     of its state. After an impact it is the impulse divided by the time since the previous state.
     """
     if isinstance(recording, EventRecording):
-        return _EventFilm(recording)
-    return _StepFilm(recording.recording if isinstance(recording, Simulation) else recording)
+        return EventPlayback(recording)
+    return StepPlayback(recording.recording if isinstance(recording, Simulation) else recording)
 
 
-class _StepFilm:
-    """Film of a time-stepping run, with its states."""
+class StepPlayback:
+    """A time-stepping run to show: its states."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self.world, self.time = recording.world, recording.time
 
     def poses(self) -> tuple[FloatArray, FloatArray]:
+        """Return rotations (n, nb, 3, 3) and origins (n, nb, 3) [m]."""
         return self._recording.poses()
 
     def scale(self, size: float) -> ForceScale:
-        return ForceScale.of_recording(self._recording, size)
+        """Return the scale by the usual forces of the run; ``size`` [m] is the radius of a typical body."""
+        contacts = self._recording.contacts
+        force = np.linalg.norm(contacts.impulse, axis=1) / self._recording.h[contacts.step]
+        force = force[force > 0.0]
+        if not force.size:
+            return ForceScale.of_world(self.world, size)
+        return ForceScale(LENGTH * size / float(np.percentile(force, USUAL)), LONGEST * size)
 
     def arrows(self, i: int, scale: ForceScale) -> Arrows:
-        return Arrows.of_state(self._recording, i, scale)
+        """Return the marks of the step that led to state ``i``; for the first state, of the step from it."""
+        if self._recording.n_steps == 0:
+            return Arrows.of_step(self._recording.contacts, 1.0, scale)
+        step = max(i - 1, 0)
+        return Arrows.of_step(self._recording.contacts_at(step), float(self._recording.h[step]), scale)
 
     def readout(self, i: int) -> Readout:
-        return Readout.of_state(self._recording, i)
+        """Return the numbers of state ``i``."""
+        recording = self._recording
+        time, energy = float(recording.time[i]), float(recording.kinetic[i] + recording.potential[i])
+        if i == 0:
+            return Readout(time, energy)
+        rows = recording.certificates
+        first, last = map(int, np.searchsorted(rows.step, (i - 1, i)))
+        return Readout.of_step(time, energy, recording.contacts_at(i - 1), rows.rows(slice(first, last)))
 
 
-class _EventFilm:
-    """Film of an event-driven run, with states at uniform times."""
+class EventPlayback:
+    """An event-driven run to show: states at uniform times."""
 
     def __init__(self, recording: EventRecording) -> None:
         self._recording = recording
@@ -196,6 +169,7 @@ class _EventFilm:
         self._q, self._v = recording.sample(self.time)
 
     def poses(self) -> tuple[FloatArray, FloatArray]:
+        """Return rotations and origins, as for `StepPlayback`."""
         return body_poses(self.world.model, self._q)
 
     @cached_property
@@ -218,21 +192,21 @@ class _EventFilm:
         return forces
 
     def scale(self, size: float) -> ForceScale:
-        # By the weight, because impacts would make all other arrows invisible.
+        """Return the scale by the weight, because impacts would make all other arrows invisible."""
         return ForceScale.of_world(self.world, size)
 
     def arrows(self, i: int, scale: ForceScale) -> Arrows:
         """Return the marks of candidate contacts that touch or carry a force at state i."""
-        force = self._forces[i]
-        points, normals, modes = self._contacts(i)
-        kin = self._kinematics(i)
-        gaps = np.array([one.gap(self.world.model, kin) for one in self._recording.candidates])
-        near = (np.linalg.norm(force, axis=1) > 0.0) | (gaps <= 1e-6)
+        force, kin, model = self._forces[i], self._kinematics(i), self.world.model
+        local = [one.local(model, kin) for one in self._recording.candidates]
+        points, normals = (np.array([getattr(x, k) for x in local]).reshape(-1, 3) for k in ("point", "normal"))
+        slips = np.array([np.linalg.norm(one.u_t) > SLIPPING for one in local], dtype=np.bool_)
+        carries = np.any(force != 0.0, axis=1)
+        modes = np.where(carries, np.where(slips, SLIDE, STICK), OPEN).astype(np.int64)
+        gaps = np.array([one.gap(model, kin) for one in self._recording.candidates])
+        near = carries | (gaps <= 1e-6)
         tips = points + scale.arrows(force)
         return Arrows(points[near], tips[near], normals[near], modes[near], np.flatnonzero(near))
-
-    def _kinematics(self, i: int) -> Kinematics:
-        return kinematics(self.world.model, self._q[i], self._v[i])
 
     def readout(self, i: int) -> Readout:
         """Return the numbers of state i; certificates are None, because an event-driven run has none."""
@@ -241,15 +215,12 @@ class _EventFilm:
         touching = int(np.count_nonzero(np.any(self._forces[i] != 0.0, axis=1)))
         return Readout(float(self.time[i]), energy, len(self._recording.contact_names), touching)
 
-    def _contacts(self, i: int) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return points and normals (nk, 3) and modes (nk,) of all candidate contacts at state i."""
-        kin = self._kinematics(i)
-        local = [one.local(self.world.model, kin) for one in self._recording.candidates]
-        slips = np.array([np.linalg.norm(one.u_t) > SLIPPING for one in local], dtype=np.bool_)
-        carries = np.any(self._forces[i] != 0.0, axis=1)
-        points = np.array([one.point for one in local]).reshape(-1, 3)
-        normals = np.array([one.normal for one in local]).reshape(-1, 3)
-        return points, normals, np.where(carries, np.where(slips, SLIDE, STICK), OPEN).astype(np.int64)
+    def _kinematics(self, i: int) -> Kinematics:
+        return kinematics(self.world.model, self._q[i], self._v[i])
+
+
+#: A run to show: its ``world``, ``time`` (n,) [s], and for state i poses, contact marks and numbers.
+Playback: TypeAlias = StepPlayback | EventPlayback
 
 
 def frame_indices(time: FloatArray, fps: float) -> list[int]:
@@ -305,16 +276,6 @@ class Readout:
         worst = certificates.worst() if len(certificates) else None
         scaled, mechanical = (None, None) if worst is None else (worst.scaled, worst.mechanical)
         return cls(time, energy, len(contacts), int(np.count_nonzero(contacts.mode != OPEN)), scaled, mechanical)
-
-    @classmethod
-    def of_state(cls, recording: Recording, i: int) -> Readout:
-        """Return the numbers of state ``i`` of a recording."""
-        time, energy = float(recording.time[i]), float(recording.kinetic[i] + recording.potential[i])
-        if i == 0:
-            return cls(time, energy)
-        rows = recording.certificates
-        first, last = np.searchsorted(rows.step, (i - 1, i))
-        return cls.of_step(time, energy, recording.contacts_at(i - 1), rows.rows(slice(int(first), int(last))))
 
     def __str__(self) -> str:
         worst = "nothing to solve" if self.scaled is None else f"certificate {self.scaled:.1g}"

@@ -253,7 +253,7 @@ def impact_map(
     laws: Callable[[float], Mapping[str, ImpactLaw]] = all_laws,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImpactMap:
-    """Solve a family of impacts under several laws; `contactlab.lab.ImpactGrid` uses several processes.
+    """Solve a family of impacts under several laws.
 
     Parameters
     ----------

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing import RaceReport, race
-from contactlab.lab.sweeps import ImpactGrid, ProblemGrid, SceneGrid, SweepError, SweepResult, sweep
+from contactlab.lab.sweeps import SceneGrid, SweepError, SweepResult, sweep
 
 __all__ = [
-    "DatasetError", "ImpactGrid", "ProblemGrid", "RaceError", "RaceReport", "SceneGrid", "SweepError", "SweepResult",
-    "race", "sweep",
+    "DatasetError", "RaceError", "RaceReport", "SceneGrid", "SweepError", "SweepResult", "race", "sweep",
 ]  # fmt: skip
 
 

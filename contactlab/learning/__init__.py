@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.learning.actions import ActionMap, Controls, Targets, Torques
 from contactlab.learning.env import Env, VectorEnv
-from contactlab.learning.errors import LearningError
-from contactlab.learning.task import Noise, Snapshot, Task
+from contactlab.learning.task import ActionMap, Controls, LearningError, Noise, Snapshot, Targets, Task, Torques
 from contactlab.naming import module_hooks
 
 __all__ = [

@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.learning.errors import LearningError
-from contactlab.learning.task import Mask, Snapshot, Task
+from contactlab.learning.task import LearningError, Mask, Snapshot, Task
 from contactlab.recording import SimulationError
 from contactlab.simulation import Batch
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array

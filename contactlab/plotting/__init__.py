@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING
 
 from contactlab.naming import module_hooks
 from contactlab.plotting.figures import save_figure
-from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
 from contactlab.plotting.picture import animation, picture
 from contactlab.plotting.run_plot import certificates, forces, gaps, ledger, modes, solver_effort, summary
 from contactlab.plotting.studies_plot import (
     plot_convergence,
-    plot_error_bars,
     plot_error_curves,
     plot_identified,
-    plot_planar_paths,
+    plot_impact_map,
+    plot_painleve,
     plot_restitution,
-    plot_toss_curve,
+    plot_routh,
 )
 
 __all__ = [
-    "animation", "certificates", "forces", "gaps", "ledger", "modes", "picture", "plot_convergence", "plot_error_bars",
-    "plot_error_curves", "plot_identified", "plot_impact_map", "plot_painleve", "plot_planar_paths", "plot_restitution",
-    "plot_routh", "plot_toss_curve", "save_figure", "solver_effort", "summary",
+    "animation", "certificates", "forces", "gaps", "ledger", "modes", "picture", "plot_convergence",
+    "plot_error_curves", "plot_identified", "plot_impact_map", "plot_painleve", "plot_restitution", "plot_routh",
+    "save_figure", "solver_effort", "summary",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

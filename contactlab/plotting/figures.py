@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing.extra import require_viz
+from contactlab.drawing.parts import require_viz
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:

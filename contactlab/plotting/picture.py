@@ -25,9 +25,8 @@ from contactlab.drawing import (
     solid_of,
     state_at,
 )
-from contactlab.drawing.camera import VIEW, Camera
-from contactlab.drawing.extra import require_viz
-from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
+from contactlab.drawing.parts import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal, require_viz
+from contactlab.drawing.stage import VIEW, Camera
 from contactlab.plotting.render import Item, render
 from contactlab.spatial.arrays import FloatArray
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from contactlab.contact.shapes import join_surfaces
 from contactlab.drawing import SurfaceMesh
-from contactlab.drawing.camera import FAR, Camera
-from contactlab.drawing.palette import EDGE, Color
+from contactlab.drawing.parts import EDGE, Color
+from contactlab.drawing.stage import FAR, Camera
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ class Item:
 
 def render(items: list[Item], camera: Camera, *, horizon: bool = False) -> NDArray[np.uint8]:
     """Return the picture (height, width, 3) of the items; the background is white, or floor and sky."""
-    from contactlab.plotting.kernels.shading import reduce
-
     fine = Camera(camera.eye, camera.axes, FINE * camera.zoom, FINE * camera.width, FINE * camera.height)
     bodies = [item for item in items if not item.mark]
     marks = [item for item in items if item.mark]
@@ -58,9 +56,8 @@ def render(items: list[Item], camera: Camera, *, horizon: bool = False) -> NDArr
         over, over_near = _surfaces(marks, fine, shadows=False)
         share = np.where(over_near >= near, 1.0, HIDDEN) * (over_near > 0.0)
         picture += share[..., None] * (over - picture)
-    small = np.zeros((camera.height, camera.width, 3), dtype=np.uint8)
-    reduce(picture, FINE, small)
-    return small
+    mean = picture.reshape(camera.height, FINE, camera.width, FINE, 3).mean(axis=(1, 3))
+    return np.asarray(255.0 * mean.clip(0.0, 1.0) + 0.5, dtype=np.uint8)
 
 
 def _surfaces(
@@ -87,7 +84,7 @@ def _surfaces(
         screen[ground & level, :, 2] = -1.0
     near, seen = rasterize(screen, camera.width, camera.height)
     light = _light(corners[~ground] if shadows else corners[:0])
-    shade(screen, corners, normals, owner, _things(items), light, camera.eye, seen, np.zeros((3, 3)), picture)
+    shade(screen, corners, normals, owner, _things(items), light, camera.eye, seen, np.zeros((4, 3)), picture)
     if horizon and floor:
         _backdrop(picture, seen, camera, corners[~ground], min(floor), light)
     return picture, near

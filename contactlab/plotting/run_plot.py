@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
+from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES, hexadecimal
 from contactlab.plotting.figures import legend_above, one_page, positive
 from contactlab.simulation import OPEN, SLIDE, STICK, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -23,11 +23,9 @@ LEAST = 1e-16  # [m]
 
 def draw_gaps(axes: Axes, recording: Recording) -> None:
     """Draw the deepest penetration of each step [m]."""
-    deepest = np.full(recording.n_steps, np.nan)
-    np.fmax.at(deepest, recording.contacts.step, -recording.contacts.gap)
+    deepest = _worst(recording, recording.contacts.step, -recording.contacts.gap)
     axes.semilogy(recording.time[1:], positive(deepest), ".", markersize=2.5, label="deepest penetration")
-    axes.set_ylabel("penetration [m]")
-    legend_above(axes)
+    _label(axes, "penetration [m]")
 
 
 def gaps(recording: Recording) -> Figure:
@@ -45,15 +43,25 @@ def gaps(recording: Recording) -> Figure:
         color = hexadecimal(MODE_COLORS[mode])
         mark = "." if mode == STICK else "x"
         carried.plot(time[rows], 1e3 * contacts.gap[rows], mark, markersize=2.5, color=color, label=MODE_NAMES[mode])
-    carried.set_ylabel("gap of contacts\nunder load [mm]")
-    legend_above(carried)
-    slip = np.full(recording.n_steps, np.nan)
+    _label(carried, "gap of contacts\nunder load [mm]")
     loaded = contacts.mode != OPEN
-    np.fmax.at(slip, contacts.step[loaded], contacts.slip[loaded])
-    sliding.semilogy(recording.time[1:], np.maximum(slip, LEAST), ".", markersize=2.5, label="largest slip under load")
-    sliding.set_ylabel("slip [m/s]")
-    legend_above(sliding)
+    slip = np.maximum(_worst(recording, contacts.step[loaded], contacts.slip[loaded]), LEAST)
+    sliding.semilogy(recording.time[1:], slip, ".", markersize=2.5, label="largest slip under load")
+    _label(sliding, "slip [m/s]")
     return figure
+
+
+def _worst(recording: Recording, steps: IntArray, values: FloatArray) -> FloatArray:
+    """Return the largest value of each step (n_steps,), NaN without one."""
+    largest = np.full(recording.n_steps, np.nan)
+    np.fmax.at(largest, np.asarray(steps), np.asarray(values))
+    return largest
+
+
+def _label(axes: Axes, text: str) -> None:
+    """Name the vertical axis, and put the legend above."""
+    axes.set_ylabel(text)
+    legend_above(axes)
 
 
 def draw_modes(axes: Axes, recording: Recording) -> None:
@@ -62,6 +70,7 @@ def draw_modes(axes: Axes, recording: Recording) -> None:
     Of more than 60 contacts, the longest ones are drawn. A row is one persistent id, so a contact that opens and closes
     again stays in its row.
     """
+    from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch
 
     contacts = recording.contacts
@@ -77,7 +86,9 @@ def draw_modes(axes: Axes, recording: Recording) -> None:
         rows = (contacts.mode == mode) & (place >= 0)
         verts = np.stack((starts, ends, ends, starts), axis=1)[rows]
         level = place[rows][:, None] + np.array([-half, -half, half, half])
-        _fill(axes, np.stack((verts, level), axis=-1), hexadecimal(MODE_COLORS[mode]))
+        corners = list(np.stack((verts, level), axis=-1))
+        axes.add_collection(PolyCollection(corners, facecolors=[hexadecimal(MODE_COLORS[mode])], edgecolors="none"))
+        axes.autoscale_view(scaley=False)
     names = [
         pair_name(recording.world, int(contacts.body_a[k]), int(contacts.body_b[k]), int(contacts.half_space[k]))
         for k in first[order]
@@ -87,14 +98,6 @@ def draw_modes(axes: Axes, recording: Recording) -> None:
     axes.set_ylabel("contact" if len(order) == len(ids) else f"contact ({len(order)} of {len(ids)})")
     handles = [Patch(color=hexadecimal(MODE_COLORS[mode]), label=MODE_NAMES[mode]) for mode in MODE_COLORS]
     axes.legend(handles=handles, frameon=False, fontsize=8, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0))
-
-
-def _fill(axes: Axes, corners: FloatArray, color: str) -> None:
-    """Fill polygons (n, corners, 2) with one colour; the vertical limits of the axes stay."""
-    from matplotlib.collections import PolyCollection
-
-    axes.add_collection(PolyCollection(list(corners), facecolors=[color], edgecolors="none"))
-    axes.autoscale_view(scaley=False)
 
 
 def modes(recording: Recording) -> Figure:
@@ -117,9 +120,8 @@ def draw_force_sums(axes: Axes, recording: Recording) -> None:
     friction = np.linalg.norm(contacts.impulse_tangential, axis=1)
     for name, values in (("normal", contacts.impulse_normal), ("friction", friction)):
         axes.plot(recording.time[1:], _per_step(recording, contacts.step, values), linewidth=0.9, label=name)
-    axes.set_ylabel("sum of contact\nforces [N]")
     _calm_scale(axes)
-    legend_above(axes)
+    _label(axes, "sum of contact\nforces [N]")
 
 
 def forces(recording: Recording) -> Figure:
@@ -178,8 +180,7 @@ def draw_energy(axes: Axes, recording: Recording) -> None:
     axes.plot(recording.time, recording.kinetic, label="kinetic", linewidth=1.0)
     axes.plot(recording.time, potential, label="potential, above its lowest", linewidth=1.0)
     axes.plot(recording.time, recording.kinetic + potential, label="sum", color="black", linestyle="-", linewidth=1.4)
-    axes.set_ylabel("energy [J]")
-    legend_above(axes)
+    _label(axes, "energy [J]")
 
 
 def draw_ledger(axes: Axes, recording: Recording) -> None:
@@ -193,8 +194,7 @@ def draw_ledger(axes: Axes, recording: Recording) -> None:
     for name, values in account.summary.items():
         if np.any(values != 0.0):
             axes.plot(account.time, np.concatenate(([0.0], np.cumsum(values))), label=name, linewidth=1.0)
-    axes.set_ylabel("energy ledger,\nsince the start [J]")
-    legend_above(axes)
+    _label(axes, "energy ledger,\nsince the start [J]")
 
 
 def ledger(recording: Recording) -> Figure:
@@ -216,24 +216,21 @@ def ledger(recording: Recording) -> Figure:
         # 0 cannot be drawn on a logarithmic axis.
         size = np.where(values != 0.0, np.abs(values), np.nan)
         scheme.semilogy(account.time[1:], size, ".", markersize=2.5, label=name)
-    scheme.set_ylabel("magnitude per step [J]")
-    legend_above(scheme)
+    _label(scheme, "magnitude per step [J]")
     return figure
 
 
 def draw_effort(axes: Axes, recording: Recording) -> None:
     """Draw pivots, islands, islands solved by the warm start, and contacts, per step."""
-    ends = recording.time[1:]
     contacts = np.bincount(recording.contacts.step, minlength=recording.n_steps)
-    axes.plot(ends, contacts, drawstyle="steps-mid", linewidth=0.8, label="contacts")
-    axes.plot(ends, recording.pivots, drawstyle="steps-mid", linewidth=0.8, label="pivots")
-    axes.plot(ends, recording.islands, drawstyle="steps-mid", linewidth=0.8, label="islands")
-    axes.plot(ends, recording.warm_start_solves, drawstyle="steps-mid", linewidth=0.8, label="islands solved warm")
+    counts = {"contacts": contacts, "pivots": recording.pivots, "islands": recording.islands}
+    counts["islands solved warm"] = recording.warm_start_solves
+    for name, values in counts.items():
+        axes.plot(recording.time[1:], values, drawstyle="steps-mid", linewidth=0.8, label=name)
     # Logarithmic, because a difficult step takes hundreds of pivots.
     if max(recording.pivots.max(initial=0), contacts.max(initial=0)) > 10:
         axes.set_yscale("symlog", linthresh=10.0)
-    axes.set_ylabel("per step [1]")
-    legend_above(axes)
+    _label(axes, "per step [1]")
 
 
 def solver_effort(recording: Recording) -> Figure:
@@ -270,13 +267,11 @@ def draw_certificates(axes: Axes, recording: Recording) -> None:
     largest = max(float(rows.scaled.max(initial=0.0)), float(rows.mechanical.max(initial=0.0)))
     axes.set(yscale="log", ylim=(0.3 * FLOOR, 10.0 * max(SOLVED_LIMIT, largest if np.isfinite(largest) else 0.0)))
     for name, values in (("scaled residual of the LCP", rows.scaled), ("mechanical condition", rows.mechanical)):
-        worst = np.full(recording.n_steps, np.nan)
-        np.fmax.at(worst, np.asarray(rows.step), np.asarray(values))
         marker = "." if name.startswith("scaled") else "x"
-        axes.semilogy(recording.time[1:], np.maximum(worst, FLOOR), marker, markersize=2.5, label=name)
+        worst = np.maximum(_worst(recording, rows.step, values), FLOOR)
+        axes.semilogy(recording.time[1:], worst, marker, markersize=2.5, label=name)
     axes.axhline(SOLVED_LIMIT, color="black", linewidth=0.9, linestyle="--", label="limit of a solved step")
-    axes.set_ylabel("worst of the step [1]")
-    legend_above(axes)
+    _label(axes, "worst of the step [1]")
 
 
 def certificates(recording: Recording) -> Figure:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 from contactlab.naming import module_hooks
 from contactlab.studies.toss import (
     MODELS,
+    PUBLISHED,
+    PublishedRow,
     TossOutcome,
     TossReport,
     TossSettings,
+    format_table,
     run_toss,
     run_tosses,
     simulate_toss,
     synthesize_tosses,
 )
-from contactlab.studies.toss_tables import PUBLISHED, PublishedRow, format_table
 
 __all__ = [
     "MODELS", "PUBLISHED", "PublishedRow", "TossOutcome", "TossReport", "TossSettings", "format_table", "run_toss",

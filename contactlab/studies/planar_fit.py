@@ -11,6 +11,8 @@ with the *lever turned*.
 There are two readings of the file. *As stored* uses both rows of the contact unchanged. *Lever turned* changes the sign
 of the lever in the tangent row, as for a file with a mirrored x axis. The momentum balance determines the reading:
 `momentum_balance`.
+
+Tables compare two models by their differences on the same impacts.
 """
 
 from __future__ import annotations
@@ -159,10 +161,9 @@ class PlanarFit:
     """A fitted model with its held-out errors and its values."""
 
     model: PlanarModel  # the fitted model
-    values: FloatArray  # (number of parameters,) fitted to all impacts; only frozen errors are of this fit
+    values: FloatArray  # (number of parameters,) fitted to all impacts
     errors: FloatArray  # (n,) error of each impact for the fit to the other folds
     unsolved: int  # number of impacts without a solution of the law; their error is 1
-    frozen: bool = False  # whether the numbers were fitted to other data
 
 
 def every_model(lever_turned: bool) -> tuple[PlanarModel, ...]:
@@ -196,7 +197,7 @@ def prediction_errors(
     return np.where(lost, 1.0, errors), int(np.count_nonzero(lost))
 
 
-def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None = None) -> FloatArray:
+def fit_planar(data: PlanarImpacts, model: PlanarModel) -> FloatArray:
     """Return the values of smallest mean error, by the Nelder-Mead simplex method from each start."""
     from scipy.optimize import minimize
 
@@ -210,10 +211,10 @@ def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None
     if model.law in LAW_NUMBERS:
         extra[0] = LAW_NUMBERS[model.law][1]
     steps = np.diag(list(model.steps.values()))
-    starts = [np.concatenate((pair, extra)) for pair in _STARTS] if start is None else [start]
     best = None
-    for x in starts:
-        simplex = np.vstack((x, x + (1.0 if start is None else 0.2) * steps))
+    for pair in _STARTS:
+        x = np.concatenate((pair, extra))
+        simplex = np.vstack((x, x + steps))
         minimum = minimize(
             objective, x, method="Nelder-Mead", options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-6}
         )
@@ -241,20 +242,6 @@ def cross_validate(data: PlanarImpacts, model: PlanarModel, *, folds: int = 2, s
     return PlanarFit(model, values, errors, unsolved)
 
 
-def score_frozen(data: PlanarImpacts, model: PlanarModel, values: FloatArray) -> PlanarFit:
-    """Score values that were fitted to other data, without fitting."""
-    errors, unsolved = prediction_errors(data, model, values)
-    return PlanarFit(model, values, errors, unsolved, frozen=True)
-
-
-def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int = 0) -> FloatArray:
-    """Return the 2.5 and 97.5 percentiles (2, parameters) of fits to resampled impacts, drawn with replacement."""
-    rng = np.random.default_rng(seed)
-    n = len(data)
-    draws = [fit_planar(take(data, rng.integers(n, size=n)), fit.model, start=fit.values) for _ in range(resamples)]
-    return np.percentile(draws, [2.5, 97.5], axis=0)
-
-
 def _rows(data: PlanarImpacts, lever_turned: bool, offset: float) -> FloatArray:
     """Return the normal and tangent rows (n, 2, 3), with ``offset`` [m] added to the lever of the normal row.
 
@@ -276,3 +263,86 @@ def take(data: PlanarImpacts, rows: IntArray | Sequence[int]) -> PlanarImpacts:
     return PlanarImpacts(
         data.path, data.before[rows], data.after[rows], data.normal[rows], data.tangent[rows], data.mass, data.left_out
     )
+
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Mean difference of two models' errors, and its bootstrap interval over items."""
+
+    difference: float
+    low: float  # 2.5 and 97.5 per cent points
+    high: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low > 0.0 or self.high < 0.0
+
+    def __str__(self) -> str:
+        return f"{self.difference:+.4g} ({self.low:+.4g} to {self.high:+.4g})"
+
+
+def paired_difference(errors: FloatArray, others: FloatArray, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
+    """Return mean(errors - others) over the items (n,) that have both, with bootstrap interval over the items."""
+    if np.shape(errors) != np.shape(others):
+        raise ValueError(f"errors: shape {np.shape(errors)} beside {np.shape(others)}: they must be of the same items")
+    off = (errors - others)[np.isfinite(errors) & np.isfinite(others)]
+    if not off.size:
+        raise ValueError("errors: no item has an error of both models")
+    drawn = np.random.default_rng(seed).integers(off.size, size=(resamples, off.size))
+    low, high = np.percentile(off[drawn].mean(axis=1), [2.5, 97.5])
+    return Paired(float(off.mean()), float(low), float(high))
+
+
+def format_planar(fits: Sequence[PlanarFit]) -> str:
+    """Return one line per model: held-out median and mean error, difference to the best, and the values."""
+    best = best_of(fits)
+    above = "mean above the best (95 %)"
+    lines = [
+        f"{'tangent row':<12}  {'law':<21} {'median':>7} {'mean':>7}  {above:<38}  numbers (fitted to all impacts)"
+    ]
+    for fit in fits:
+        model = fit.model
+        numbers = ", ".join(_number(n, v) for n, v in zip(model.parameters, fit.values, strict=True))
+        lost = f"; {fit.unsolved} without prediction" if fit.unsolved else ""
+        lines.append(
+            f"{model.reading:<12}  {model.law:<21} {np.median(fit.errors):>7.4f} {fit.errors.mean():>7.4f}  "
+            f"{'best' if fit is best else str(paired_difference(fit.errors, best.errors)):<38}  {numbers}{lost}"
+        )
+    lines.append("error: |predicted - measured| / |before| in the norm of the mass matrix, of impacts not fitted to")
+    lines.append(
+        "above the best: of the same impacts, resampled impact by impact; an interval without 0 tells them apart"
+    )
+    return "\n".join(lines)
+
+
+def best_of(fits: Sequence[PlanarFit]) -> PlanarFit:
+    """Return the fit of smallest mean error."""
+    return min(fits, key=lambda fit: float(fit.errors.mean()))
+
+
+def planar_json(fits: Sequence[PlanarFit], balance: FloatArray) -> dict[str, object]:
+    """Return the contents of the tables as JSON values."""
+    rows = []
+    best = best_of(fits)
+    for fit in fits:
+        paired = None if fit is best else paired_difference(fit.errors, best.errors)
+        row: dict[str, object] = {
+            "law": fit.model.law,
+            "tangent_row": fit.model.reading,
+            "median": float(np.median(fit.errors)),
+            "mean": float(fit.errors.mean()),
+            "unsolved": fit.unsolved,
+            "above_best": paired and {"mean": paired.difference, "interval_95": [paired.low, paired.high]},
+            "errors": fit.errors.tolist(),
+            "values": dict(zip(fit.model.parameters, fit.values.tolist(), strict=True)),
+        }
+        rows.append(row)
+    return {"impacts": len(fits[0].errors), "momentum_balance": balance.tolist(), "models": rows}
+
+
+def _number(name: str, value: float) -> str:
+    return f"offset {1e3 * value:.4g} mm" if name == "offset" else f"{name} {value:.4g}"

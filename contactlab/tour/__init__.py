@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import module_hooks
-from contactlab.tour.guide import SCENES, TourPanel, tour, write_replays
-from contactlab.tour.scene import Slider, TourScene
+from contactlab.tour.guide import TourPanel, tour, write_replays
+from contactlab.tour.scenes import SCENES, Slider, TourScene
 
 __all__ = ["SCENES", "Slider", "TourPanel", "TourScene", "tour", "write_replays"]
 

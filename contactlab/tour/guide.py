@@ -10,15 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contactlab.tour import cube, grip, plane, quadruped, toss, wall
-from contactlab.tour.scene import TourScene
+from contactlab.tour.scenes import SCENES
 from contactlab.viewer import FrameSource, aim_camera, serving, write_page
 
 if TYPE_CHECKING:
     import viser
 
-#: Scenes, in the order of the tour.
-SCENES: tuple[TourScene, ...] = tuple(room.SCENE for room in (cube, grip, quadruped, wall, plane, toss))
 TICK, REST = 1.0 / 30.0, 1.0  # seconds between two pictures, and at the end of a scene
 NARROW, COVERED = 600, 0.55  # a phone's window [pixels], and the fraction covered by the panel from below
 WORDS = "font-size:12px;line-height:1.3;padding:0 12px 8px"

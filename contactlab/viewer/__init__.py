@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import module_hooks
-from contactlab.viewer.film_view import FrameSource, PlaybackView, write_html_replay, write_page
-from contactlab.viewer.live import Live, live, show
-from contactlab.viewer.server import aim_camera, serving
+from contactlab.viewer.film_view import FrameSource, Live, PlaybackView, live, show, write_html_replay, write_page
+from contactlab.viewer.scene import aim_camera, serving
 
 __all__ = [
     "FrameSource",

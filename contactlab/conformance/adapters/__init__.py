@@ -8,13 +8,12 @@ from pathlib import Path
 
 from contactlab.conformance.case import Engine
 
-#: By the name before the colon, which is the name of the module: its settings ("" for the default), and its class.
+#: By the name before the colon: module and class, and settings ("" for the default).
 ENGINES = {
-    "ours": ("", "cone"),
-    "mujoco": ("", "elliptic", "noslip"),
-    "drake": ("", "tamsi", "sap", "similar", "lagged"),
+    "ours": ("ours", "Contactlab", ("", "cone")),
+    "mujoco": ("peers", "MuJoCo", ("", "elliptic", "noslip")),
+    "drake": ("peers", "Drake", ("", "tamsi", "sap", "similar", "lagged")),
 }
-CLASSES = {"ours": "Contactlab", "mujoco": "MuJoCo", "drake": "Drake"}
 
 
 class UnknownEngineError(ValueError):
@@ -27,8 +26,8 @@ def check_name(name: str) -> None:
     if first.endswith(".py"):
         if not Path(first).is_file():
             raise UnknownEngineError(f"there is no file {first}")
-    elif setting not in ENGINES.get(first, ()):
-        known = ", ".join(f"{one}:{s}" if s else one for one, all_of in ENGINES.items() for s in all_of)
+    elif setting not in ENGINES.get(first, ("", "", ()))[2]:
+        known = ", ".join(f"{one}:{s}" if s else one for one, (_, _, settings) in ENGINES.items() for s in settings)
         raise UnknownEngineError(f"there is no engine {name!r}; there are {known}, and path.py:Name")
 
 
@@ -48,7 +47,8 @@ def engine_of(name: str) -> Engine:
         # Run under another name than __main__, so that the main part of the script is not executed.
         found: Engine = runpy.run_path(first, run_name=f"_engine_{Path(first).stem}")[setting]()
         return found
-    made: Engine = getattr(importlib.import_module(f"{__name__}.{first}"), CLASSES[first])(setting)
+    module, engine, _ = ENGINES[first]
+    made: Engine = getattr(importlib.import_module(f"{__name__}.{module}"), engine)(setting)
     return made
 
 

@@ -83,13 +83,13 @@ SOURCES: dict[str, Source] = {
     "cube_toss": Source(
         "tosses of an acrylic cube, DAIR Lab, University of Pennsylvania (BSD-3-Clause)",
         ("cube_toss", "data/cube_toss", "cube_toss.npz"),
-        origin="torch tensors in the GitHub repository DAIRLab/contact-nets; contactlab.lab.datasets.cube_toss says "
+        origin="torch tensors in the GitHub repository DAIRLab/contact-nets; contactlab.lab.datasets.recordings says "
         "what the .npz holds",
     ),
     "elbow_toss": Source(
         "tosses of two blocks joined by a hinge, DAIR Lab, University of Pennsylvania (BSD-3-Clause)",
         ("elbow_toss", "data/elbow_toss", "elbow_toss.npz"),
-        origin="the GitHub repository DAIRLab/dair_pll; contactlab.lab.datasets.cube_toss says what the .npz holds",
+        origin="the GitHub repository DAIRLab/dair_pll; benchmarks/elbow_tosses.py says what the .npz holds",
     ),
     "planar_impacts": Source(
         "impacts of a dropped ellipse, MIT MCube",

@@ -297,35 +297,21 @@ class _Group:
 
         where = f"{self.name}/{name}"
         m, n, nz = (self.whole(f"{name}/{key}") for key in ("m", "n", "nz"))
-        for wanted, size, what in ((rows, m, "rows"), (columns, n, "columns")):
-            if size != wanted:
-                raise DatasetError(self.path, where, f"{size} {what}, wanted {wanted}")
+        if (m, n) != (rows, columns):
+            raise DatasetError(self.path, where, f"{m} rows and {n} columns, wanted {rows} and {columns}")
         p, i, x = (self.array(f"{name}/{key}", integer=key != "x") for key in "pix")
-        if nz >= 0:
-            if min(p.size, i.size, x.size) < nz:
-                raise DatasetError(self.path, where, f"{nz} entries announced, {min(p.size, i.size, x.size)} there")
-            p, i, x = p[:nz], i[:nz], x[:nz]
-            self._check_indices(where, "p", p, n)
-            self._check_indices(where, "i", i, m)
-            return sparse.coo_matrix((x, (i, p)), shape=(m, n)).tocsr()
-        if nz not in (-1, -2):
-            raise DatasetError(self.path, f"{where}/nz", f"{nz}, wanted >= 0 (triplets), -1 (columns) or -2 (rows)")
-        outer, inner = (n, m) if nz == -1 else (m, n)
-        if p.size < outer + 1:
-            raise DatasetError(self.path, f"{where}/p", f"length {p.size}, wanted {outer + 1}")
-        p = p[: outer + 1]
-        if p[0] != 0 or (np.diff(p) < 0).any() or p[-1] > min(i.size, x.size):
-            raise DatasetError(self.path, f"{where}/p", f"must rise from 0 to at most {min(i.size, x.size)}")
-        i, x = i[: p[-1]], x[: p[-1]]
-        self._check_indices(where, "i", i, inner)
-        place = np.repeat(np.arange(outer), np.diff(p))
-        at = (i, place) if nz == -1 else (place, i)
-        return sparse.coo_matrix((x, at), shape=(m, n)).tocsr()
-
-    def _check_indices(self, where: str, key: str, index: Any, size: int) -> None:
-        """Raise unless all indices are from 0 to size - 1."""
-        inside = (index >= 0) & (index < size)
-        require(self.path, f"{where}/{key}", inside, lambda at: f"{index[at]}, wanted 0 to {size - 1}")
+        try:
+            if min(p.size, i.size, x.size) < nz or p.min(initial=0) < 0:
+                raise ValueError("fewer entries than announced, or a negative place")
+            if nz >= 0:
+                return sparse.coo_matrix((x[:nz], (i[:nz], p[:nz])), shape=(m, n)).tocsr()
+            form, outer = {-1: (sparse.csc_matrix, n), -2: (sparse.csr_matrix, m)}[nz]
+            made = form((x[: p[outer]], i[: p[outer]], p[: outer + 1]), shape=(m, n))
+            made.check_format(full_check=True)
+        except (ValueError, LookupError) as error:
+            detail = f"no matrix of CSparse with nz = {nz} ({error})"
+            raise DatasetError(self.path, where, detail) from error
+        return made.tocsr()
 
 
 def _read_friction_group(group: _Group, local: bool) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:

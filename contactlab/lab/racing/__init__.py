@@ -5,7 +5,7 @@ from __future__ import annotations
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.entrant import Competitor, entrant_of
 from contactlab.lab.racing.external_solvers import ALL_PEERS
-from contactlab.lab.racing.kinds import RaceRow, read_rows, write_rows
+from contactlab.lab.racing.kinds import RaceRow
 from contactlab.lab.racing.racing import race
 from contactlab.lab.racing.report import RaceReport
 from contactlab.lab.racing.statistics import (
@@ -21,6 +21,6 @@ from contactlab.lab.racing.trial import CurvePoint, ResidualCurve, residual_curv
 
 __all__ = [
     "ALL_PEERS", "Competitor", "CurvePoint", "Growth", "PerformanceProfile", "RaceError", "RaceGroup", "RaceReport",
-    "RaceRow", "ResidualCurve", "SolverSummary", "entrant_of", "fit_growth", "performance_profile", "race", "read_rows",
-    "residual_curve", "shifted_geometric_mean", "write_rows",
+    "RaceRow", "ResidualCurve", "SolverSummary", "entrant_of", "fit_growth", "performance_profile", "race",
+    "residual_curve", "shifted_geometric_mean",
 ]  # fmt: skip

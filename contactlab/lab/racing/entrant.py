@@ -84,30 +84,17 @@ def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Com
 
     An unknown name or an empty list raises a `RaceError`. A solver that is named twice races once.
     """
-    parts = split_list(solvers) if isinstance(solvers, str) else list(solvers)
-    entrants: list[Competitor] = []
-    for part in parts:
-        if isinstance(part, str) and part.lower() == "all":
-            ours = dict.fromkeys(solver for kind in kinds for solver in kind.solvers)
-            entrants += [entrant_of(solver) for solver in ours]
-        else:
-            entrants.append(entrant_of(part))
+    entrants = _listed(solvers, dict.fromkeys(solver for kind in kinds for solver in kind.solvers))
     if not entrants:
         raise RaceError("no solver is named; write all, or names such as Lemke,OSQP")
-    return list({entrant.label: entrant for entrant in entrants}.values())
+    return entrants
 
 
 def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[Competitor], list[str]]:
     """Return peers, by name or ``all``, for at least one of the kinds, and a line on each that is left out."""
     leagues = {kind.problem_class for kind in kinds}
-    chosen: list[Any] = []
-    for part in split_list(peers) if isinstance(peers, str) else peers:
-        if part.lower() == "all":
-            chosen += [entrant_of(peer) for peer in ALL_PEERS if problem_class_of(peer) in leagues]
-        else:
-            chosen.append(entrant_of(part))
     racing, skipped = [], []
-    for entrant in {entrant.label: entrant for entrant in chosen}.values():
+    for entrant in _listed(peers, [peer for peer in ALL_PEERS if problem_class_of(peer) in leagues]):
         if entrant.origin != PEER:
             names = ", ".join(peer.__name__ for peer in ALL_PEERS)
             raise RaceError(f"{entrant.name} is no peer; there are: {names}; other solvers are named as such")
@@ -116,6 +103,16 @@ def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[Co
         else:
             skipped.append(f"{entrant.label}: package {entrant.solver.package} is not installed")
     return racing, skipped
+
+
+def _listed(given: str | Iterable[Any], everyone: Iterable[type[Any]]) -> list[Competitor]:
+    """Return the entrants of a list, each once; ``all`` stands for ``everyone``."""
+    entrants: dict[str, Competitor] = {}
+    for part in split_list(given) if isinstance(given, str) else given:
+        together = isinstance(part, str) and part.lower() == "all"
+        made = map(entrant_of, everyone if together else (part,))
+        entrants |= {entrant.label: entrant for entrant in made}
+    return list(entrants.values())
 
 
 def limited(solver: Any, seconds: float) -> Any:

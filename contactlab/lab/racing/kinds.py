@@ -7,14 +7,12 @@ three arrays. Pickle is not used, and only the classes of races are allowed.
 
 from __future__ import annotations
 
-import csv
 import functools
 import hashlib
-import io
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,7 @@ import numpy as np
 
 import lcp
 from contactlab.lab.errors import DatasetError, RaceError
-from contactlab.lab.sweeps.tasks import write_csv
-from problem_data.files import NpzFile, Source, read_text, write_npz
+from problem_data.files import NpzFile, Source, write_npz
 
 #: League of the kinds that `lcp.solve` converts into one another: a solver of LCPs also solves the others.
 COMPLEMENTARITY = "complementarity"
@@ -292,44 +289,3 @@ def family_of(name: str) -> str:
     known = [part for part in parts if not _OF_A_RUN.fullmatch(part)] or parts
     parts = [match.group() for part in known if (match := _FAMILY.match(part))]
     return parts[-1] if parts else name
-
-
-def write_rows(path: Path, rows: Iterable[RaceRow]) -> None:
-    """Write rows with a header to a CSV file, atomically."""
-    write_csv(path, [asdict(row) for row in rows], [field.name for field in fields(RaceRow)])
-
-
-def read_rows(path: str | Path) -> list[RaceRow]:
-    """Return the rows written by `write_rows`; further columns are ignored.
-
-    Raises
-    ------
-    DatasetError
-        A column is missing, or an entry has another type; the text gives the line.
-    """
-    path = Path(path)
-    reader = csv.DictReader(io.StringIO(read_text(path, DatasetError), newline=""))
-    try:
-        wanted = [field.name for field in fields(RaceRow) if field.default is MISSING]
-        missing = [name for name in wanted if name not in (reader.fieldnames or ())]
-        if missing:
-            raise DatasetError(path, missing[0], "there is no such column; is this the rows.csv of a race?")
-        return [_to_race_row(path, reader.line_num, line) for line in reader]
-    except csv.Error as error:
-        raise DatasetError(path, f"line {reader.line_num}", str(error)) from error
-
-
-def _to_race_row(path: str | Path, number: int, line: dict[str, Any]) -> RaceRow:
-    """Return the row of a line of a CSV; missing columns get their defaults, and invalid text raises."""
-    values: dict[str, Any] = {}
-    for field in fields(RaceRow):
-        if field.name not in line:
-            continue  # of an older race
-        text = line[field.name]
-        try:
-            value = values[field.name] = {"float": float, "int": int, "str": str}[str(field.type)](text)
-        except (TypeError, ValueError):
-            raise DatasetError(path, field.name, f"line {number}: {text!r} is no {field.type}") from None
-        if isinstance(value, float) and math.isnan(value):
-            raise DatasetError(path, field.name, f"line {number}: is not a number")
-    return RaceRow(**values)

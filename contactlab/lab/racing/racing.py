@@ -24,7 +24,6 @@ from contactlab.lab.racing.trial import (
     failed_row,
     pick_problems,
     run_trial,
-    unused_trials_note,
 )
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.tasks import write_lock
@@ -119,7 +118,7 @@ def race(
             repeats=repeats,
             jobs=jobs or os.cpu_count() or 1,
             cluster=cluster is not None,
-            skipped=(*skipped, *unread, *unused_trials_note(trials, result.rows, entrants)),
+            skipped=(*skipped, *unread),
             machine=this_machine(entrant.solver.package for entrant in guests),
             began=began,
             seconds=time.time() - began,

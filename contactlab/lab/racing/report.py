@@ -6,6 +6,7 @@ escaped. The template has the tables and the text on the limits of the race; thi
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import hashlib
@@ -14,7 +15,6 @@ import io
 import json
 import math
 import os
-import platform
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import contactlab
 import lcp
 import problem_data
-from contactlab.lab.racing.kinds import PROVED, RaceRow, write_rows
+from contactlab.lab.racing.kinds import PROVED, RaceRow
 from contactlab.lab.racing.statistics import (
     NEAR,
     SHIFT,
@@ -52,40 +52,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_PACKAGES = ("numpy", "scipy", "numba", "osqp", "cvxpy", "clarabel", "piqp", "proxsuite")
+_PACKAGES = ("osqp", "cvxpy", "clarabel", "piqp", "proxsuite")
 _DISTRIBUTION = {"pydrake": "drake", "pinocchio": "pin"}
 
 
-@dataclass(frozen=True)
-class Machine:
-    """Machine and versions."""
-
-    # As reported by the system.
-    processor: str
-    cores: int
-    system: str
-    versions: tuple[tuple[str, str], ...]  # package and version, as far as installed
-
-    def text(self) -> str:
-        """Return the description as one line."""
-        return f"{self.processor}, {self.cores} cores, {self.system}; " + ", ".join(
-            f"{name} {version}" for name, version in self.versions
-        )
-
-
-def this_machine(peers: Iterable[str] = ()) -> Machine:
-    """Return a description of this machine, with the versions of solver packages and of these peers."""
-    versions = [("contactlab", contactlab.__version__), ("sources", sources_digest()[:12])]
-    versions.append(("Python", platform.python_version()))
+def this_machine(peers: Iterable[str] = ()) -> dict[str, str]:
+    """Return the stamp of records, the digest of the sources, and versions of solver packages and of these peers."""
+    machine = environment() | {"sources": sources_digest()}
     for package in dict.fromkeys((*_PACKAGES, *peers)):
         distribution = _DISTRIBUTION.get(package, package)
-        try:
-            versions.append((distribution, importlib.metadata.version(distribution)))
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return Machine(
-        environment()["cpu"], os.cpu_count() or 1, f"{platform.system()} {platform.machine()}", tuple(versions)
-    )
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            machine[distribution] = importlib.metadata.version(distribution)
+    return machine
 
 
 @functools.cache
@@ -125,7 +103,7 @@ class RaceReport:
         A line each on peers that are not installed, files that could not be used, and trials in the folder that do not
         belong to this race.
     machine
-        The machine on which the race ran.
+        The machine on which the race ran, and versions, as text by name (`this_machine`).
     began, seconds
         Start (seconds since 1970) and duration.
     computed
@@ -143,7 +121,7 @@ class RaceReport:
     jobs: int
     cluster: bool
     skipped: tuple[str, ...]
-    machine: Machine
+    machine: dict[str, str]
     began: float
     seconds: float
     computed: int
@@ -192,30 +170,22 @@ class RaceReport:
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the rows."""
-        write_rows(Path(path), self.rows)
-        return Path(path)
+        return write_csv(path, [asdict(row) for row in self.rows], [field.name for field in fields(RaceRow)])
 
     def write(self, folder: str | Path) -> Path:
-        """Write ``rows.csv``, ``summary.csv``, ``curves.csv``, ``race.json`` and ``report.html``; return the last."""
+        """Write ``rows.csv``, ``race.json`` with the curves, and ``report.html``; return the last."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.to_csv(folder / "rows.csv")
-        lines = [
-            {**asdict(one), "failures": " ".join(f"{status}:{count}" for status, count in one.failures)}
-            for one in self.summary()
-        ]
-        write_csv(folder / "summary.csv", lines, [field.name for field in fields(SolverSummary)])
-        points = [
-            {"problem": curve.problem, "solver": curve.label, "by": curve.by, **asdict(point)}
-            for curve in self.curves
-            for point in curve.points
-        ]
-        write_csv(folder / "curves.csv", points, ("problem", "solver", "by", "seconds", "residual"))
         facts = {
             name: getattr(self, name)
             for name in ("time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
         }
-        facts |= {"machine": asdict(self.machine), "sources": sources_digest(), "problems": dict(self.digests)}
+        facts |= {
+            "machine": self.machine,
+            "problems": dict(self.digests),
+            "curves": [asdict(one) for one in self.curves],
+        }
         write_atomic(folder / "race.json", f"{json.dumps(facts, indent=1)}\n".encode())
         return self.to_html(folder / "report.html")
 
@@ -244,6 +214,7 @@ def page(report: RaceReport) -> str:
             groups=groups,
             missing=missing,
             waiting=_median_wall_over_cpu(report),
+            cores=int(report.machine["cores"]),
             when=datetime.datetime.fromtimestamp(report.began, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             problems=len({(row.kind, row.problem) for row in report.rows}),
             proved=PROVED,

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,34 +31,11 @@ from contactlab.lab.racing.kinds import (
     size_of,
 )
 from contactlab.lab.sweeps import sweep
-from contactlab.lab.sweeps.tasks import finished_rows
 from lcp.compiler import count_compilations
 from lcp.dispatch import RecordingSolver
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
 from lcp.method import replace_fields
-
-
-def unused_trials_note(folder: Path, rows: Iterable[dict[str, Any]], entrants: Iterable[Competitor]) -> list[str]:
-    """Return a line on the finished trials in the folder that do not belong to these rows, and so not to this table."""
-    here = {row["key"] for row in rows}
-    known = {name for entrant in entrants for name in (entrant.label, entrant.text)}
-    others = [row for key, row in finished_rows(folder).items() if key not in here]
-    if not others:
-        return []
-    labels = dict.fromkeys(map(_label, others))
-    names = [label for label in labels if label not in known]
-    if len(names) < len(labels):
-        names.append("other problems, limits or versions")
-    whose = ", ".join(names)
-    return [f"{len(others)} trials finished earlier in this folder, of {whose}: the same call as then has them again"]
-
-
-def _label(row: dict[str, Any]) -> str:
-    if "solver" not in row:  # ended from outside, so without a row
-        return str(row["text"])
-    return f"{row['solver']}({row['settings']})" if row["settings"] else str(row["solver"])
-
 
 #: Total solve time [s] after which a trial is not repeated.
 ENOUGH = 1.0

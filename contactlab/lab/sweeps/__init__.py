@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.grids import ImpactGrid, ProblemGrid, SceneGrid
+from contactlab.lab.sweeps.grids import SceneGrid
 from contactlab.lab.sweeps.sweeping import sweep
 from contactlab.lab.sweeps.tasks import SweepResult
 
-__all__ = ["ImpactGrid", "ProblemGrid", "SceneGrid", "SweepError", "SweepResult", "sweep"]
+__all__ = ["SceneGrid", "SweepError", "SweepResult", "sweep"]

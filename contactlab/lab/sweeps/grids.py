@@ -1,13 +1,8 @@
-"""Families of tasks: scenes over parameters and seeds, solvers over problems, laws over impacts.
-
-`contactlab.lab.sweep` accepts each of them as its argument: it has the tasks, and the function that computes the row of
-a task. `contactlab race` compares solvers; a `ProblemGrid` only runs them.
-"""
+"""Scenes over parameters and seeds: the tasks of a sweep, and the function that computes the row of a task."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import os
@@ -17,23 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-import lcp
 from contactlab.certificate import ForceChoice
-from contactlab.impact import ImpactLaw, ImpactMap, all_laws
-from contactlab.impact.compare import Point, assemble_map, coefficients_of, parameter_grid, problem_at, solve_point
-from contactlab.lab.datasets.files import data_path
-from contactlab.lab.datasets.problems import Problem, load_problems
-from contactlab.lab.errors import DatasetError, SweepError
-from contactlab.lab.sweeps.tasks import FunctionName, SweepResult, grid, load_function, name_of, plain, whole
+from contactlab.lab.errors import SweepError
+from contactlab.lab.sweeps.tasks import FunctionName, grid, load_function, name_of, plain, whole
 from contactlab.simulation import SimulationError, simulate
 from contactlab.simulation.scene import Scene, SceneError, load_scene
 from contactlab.simulation.scene.loading import value_at, with_overrides
 from contactlab.simulation.scene.parsing import parse_scene
-from contactlab.simulation.scene.table import Table, read_document
-from contactlab.spatial.arrays import FloatArray
-from problem_data import ConstraintVelProblemData
+from contactlab.simulation.scene.table import Table, read_document, suggestion
 
 _loaded = functools.lru_cache(maxsize=8)(load_function)
 
@@ -80,11 +67,6 @@ class SceneGrid:
                 raise SweepError(f"seeds must be whole numbers >= 0, got {seed!r}")
         if self.spread and not (len(self.seeds) and isinstance(self.scene, str | os.PathLike)):
             raise SweepError("spread needs seeds, and a scene file: a function draws from the seed itself")
-
-    @property
-    def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """Function that runs a task."""
-        return run_scene
 
     def tasks(self) -> list[dict[str, Any]]:
         """Return a task for every run.
@@ -201,215 +183,68 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_FRICTION = (lcp.FrictionProblem, lcp.GlobalFrictionProblem)
+MOST_SEEDS = 1_000_000
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class ProblemGrid:
-    """Every problem with every solver for its kind and every combination of settings, for `contactlab.lab.sweep`.
+def load_experiment(path: str | os.PathLike[str]) -> SceneGrid:
+    """Return an experiment from a TOML file as an argument of `contactlab.lab.sweep`.
 
-    Each solve gives a row with ``problem``, ``solver``, the settings, ``status``, ``residual`` (scaled),
-    ``natural_map`` or, with friction, ``fclib`` (`lcp.FrictionResiduals`), ``iterations``, ``n`` (unknowns without
-    equations) and ``solve_time`` [s]. The time excludes compilation, because the same problem was solved before. An
-    unreadable file gives a row with the outcome ``failed``.
+    An invalid file raises `contactlab.simulation.scene.SceneError` with file, line and key.
 
-    Parameters
-    ----------
-    paths
-        Files, folders and names of data sets supported by `contactlab.lab.datasets.load_problems`. On a cluster they
-        must have the same paths.
-    solvers
-        Names of solver classes of `lcp`, including those for exact friction cones, each with a grid of its fields:
-        ``{"Lemke": {}, "APGD": {"max_iterations": [100, 1000]}}``.
-    tolerance
-        Bound on the scaled residual; None for the default of the problem's kind.
+    ::
 
-    Raises
-    ------
-    SweepError
-        A solver or setting is unknown, or a tolerance is out of range.
+        [sweep]
+        scene = "cube.toml"             # a scene file, beside this one or in a folder below
+        seeds = 5                       # 0 .. 4; or a list of whole numbers
+        [parameters]                    # lists of values by the paths of the scene, all combined
+        stepper.h = [1e-3, 2e-3]
+        [spread]                        # standard deviations by path, drawn again for each seed
+        "body.cube.velocity" = 0.1
     """
-
-    paths: Sequence[str | os.PathLike[str]]
-    solvers: Mapping[str, Mapping[str, Sequence[Any]]]
-    tolerance: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.tolerance is not None and not 0.0 < self.tolerance < 1.0:
-            raise SweepError(f"tolerance must lie between 0 and 1, got {self.tolerance!r}")
-        for name, settings in self.solvers.items():
-            check_solver(name, settings)
-
-    @property
-    def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """Function that runs a task."""
-        return solve_problem
-
-    def tasks(self) -> list[dict[str, Any]]:
-        """Return a task for every solve.
-
-        Raises
-        ------
-        contactlab.lab.DatasetError
-            One of the paths does not exist.
-        """
-        entrants = [(name, point) for name, settings in self.solvers.items() for point in check_solver(name, settings)]
-        places = [Path(os.path.abspath(data_path(path))) for path in self.paths]
-        digests = {path: _digest(path) for path in places}
-        return [
-            {
-                "path": str(path),
-                "files_sha256": digests[path],
-                "problem": name,
-                "solver": solver,
-                "settings": settings,
-                "tolerance": self.tolerance,
-            }
-            for path in digests
-            for name, problem in load_problems(path)
-            for solver, settings in entrants
-            # A file that cannot be read gives one row for each solver.
-            if isinstance(problem, DatasetError)
-            or isinstance(problem, _FRICTION) == (_solver_class(solver) in lcp.ALL_FRICTION_SOLVERS)
-        ]
+    root, _ = read_document(Path(path), "experiment file")
+    for key in root.values:
+        if key not in ("sweep", "parameters", "spread"):
+            raise root.error(key, f"unknown section{suggestion(key, ('sweep', 'parameters', 'spread'))}")
+    root.required("sweep")
+    head = root.table("sweep", ("scene", "seeds"))
+    head.required("scene")
+    parameters, spread = _leaves(root, "parameters", lists=True), _leaves(root, "spread", lists=False)
+    seeds = _seeds(head)
+    if spread and not seeds:
+        raise head.error("seeds", "is missing: [spread] draws by the seed")
+    return SceneGrid(head.resolve_path("scene", head.text("scene")), parameters, seeds, spread)
 
 
-def solve_problem(task: dict[str, Any]) -> dict[str, Any]:
-    """Solve one task of a `ProblemGrid` and return its row."""
-    problem = _problems(task["path"], task["files_sha256"])[task["problem"]]
-    if isinstance(problem, DatasetError):
-        # Make a new error, because an error collects the frames of every place where it is raised, and this one is
-        # kept.
-        raise DatasetError(problem.path, problem.field, problem.message)
-    solver = _solver_class(task["solver"])(**task["settings"])
-    lcp.solve(problem, solver, tolerance=task["tolerance"])  # compiles if necessary
-    result = lcp.solve(problem, solver, tolerance=task["tolerance"])
-    residual = result.residual
-    if isinstance(residual, lcp.FrictionResiduals):
-        measures = {"residual": max(residual.scaled, residual.equations), "fclib": residual.fclib}
-    else:
-        measures = {"residual": max(residual.scaled, residual.equations_scaled), "natural_map": residual.natural_map}
-    return {
-        **task["settings"],
-        "n": problem.m if isinstance(problem, _FRICTION) else problem.n,
-        "status": result.status.name,
-        **measures,
-        "iterations": result.iterations,
-        "solve_time": result.solve_time,
-    }
+def _seeds(head: Table) -> tuple[int, ...]:
+    """Return the seeds of a sweep file: a list, or a number n for 0 to n - 1."""
+    value = head.values.get("seeds", [])
+    if not isinstance(value, list):
+        return tuple(range(head.integer("seeds", None, 1, MOST_SEEDS)))
+    seeds: list[object] = value
+    for seed in seeds:
+        if not whole(seed, 0):
+            raise head.error("seeds", f"must be whole numbers >= 0, got {seed!r}")
+    return tuple(value)
 
 
-@functools.lru_cache(maxsize=4)
-def _problems(path: str, digest: str) -> dict[str, Problem | DatasetError]:
-    """Return the problems of a path by name; the digest distinguishes changed files."""
-    if _digest(Path(path)) != digest:
-        raise DatasetError(path, "", "has changed since the sweep was begun")
-    return dict(load_problems(path))
+def _leaves(root: Table, key: str, *, lists: bool) -> dict[str, Any]:
+    """Return the values of a table by dotted path: ``stepper.h = ...`` and ``"stepper.h" = ...`` are the same."""
+    if key not in root:
+        return {}
+    leaves: dict[str, Any] = {}
+    _collect(root.table(key, None), "", lists, leaves)
+    return leaves
 
 
-def _digest(path: Path) -> str:
-    """Return the SHA-256 of names and contents of the files at a path."""
-    digest = hashlib.sha256()
-    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    for file in files:
-        digest.update(f"{file.relative_to(path.parent).as_posix()}\0{file.stat().st_size}\0".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-def check_solver(name: str, settings: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the grid of a solver's settings; raise `SweepError` for values that its class refuses."""
-    known = [field.name for field in dataclasses.fields(_solver_class(name))]
-    for key in settings:
-        if key not in known:
-            raise SweepError(f"solver {name} has no setting '{key}'; known are {', '.join(known) or 'none'}")
-    points = grid(settings)
-    for point in points:
-        try:
-            _solver_class(name)(**point)
-        except (TypeError, ValueError) as error:
-            raise SweepError(f"solver {name}: {error}") from error
-    return points
-
-
-def _solver_class(name: str) -> Any:
-    """Return the class of a solver by its name; an unknown name raises a `SweepError`."""
-    known: tuple[type[Any], ...] = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS)
-    classes = {cls.__name__: cls for cls in known}
-    if name not in classes:
-        raise SweepError(f"unknown solver '{name}'; known are {', '.join(classes)}")
-    return classes[name]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ImpactGrid:
-    """A family of impacts under several laws, for `contactlab.lab.sweep`; see `contactlab.impact.impact_map`.
-
-    Parameters
-    ----------
-    problem, laws
-        As for `impact_map`, at the top level of a module, or of a script that calls this under
-        ``if __name__ == "__main__":``.
-    axes, restitutions
-        As for `impact_map`.
-
-    Raises
-    ------
-    ImpactError
-        An axis without values.
-    """
-
-    problem: Callable[..., ConstraintVelProblemData]
-    axes: Mapping[str, ArrayLike]
-    restitutions: Sequence[float] | FloatArray = (0.0, 0.5, 1.0)
-    laws: Callable[[float], Mapping[str, ImpactLaw]] = all_laws
-
-    def __post_init__(self) -> None:
-        parameter_grid(self.axes), coefficients_of(self.restitutions)
-
-    @property
-    def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """Function that runs a task."""
-        return solve_impact
-
-    def tasks(self) -> list[dict[str, Any]]:
-        """Return a task for every point of the grid, for all restitutions and laws."""
-        shared = {
-            "problem": dataclasses.asdict(name_of(self.problem)),
-            "laws": dataclasses.asdict(name_of(self.laws)),
-            "restitutions": coefficients_of(self.restitutions).tolist(),
-        }
-        return [{**shared, "at": at} for _, at in parameter_grid(self.axes)[1]]
-
-    def to_impact_map(self, result: SweepResult) -> ImpactMap:
-        """Return the map from the result of `contactlab.lab.sweep` for this grid.
-
-        Raises
-        ------
-        SweepError
-            A point failed; the text gives its parameters.
-        """
-        for row in result.failures:
-            raise SweepError(f"{len(result.failures)} points failed, the first at {row['at']}: {row['error']}")
-        e = coefficients_of(self.restitutions)
-        return assemble_map(
-            parameter_grid(self.axes)[0], e, tuple(self.laws(float(e[0]))), [_to_point(row) for row in result.rows]
-        )
-
-
-def solve_impact(task: dict[str, Any]) -> dict[str, Any]:
-    """Solve one task of an `ImpactGrid` and return its row, with arrays as lists and None for NaN."""
-    problem, laws = (_loaded(FunctionName(**task[name])) for name in ("problem", "laws"))
-    data = problem_at(problem, task["at"], ConstraintVelProblemData)
-    energy, motion, notices, v_plus = solve_point(data, [laws(e) for e in task["restitutions"]])
-    numbers = {"energy": energy, "motion": motion, "notices": notices, "v_plus": v_plus}
-    row = {name: [None if value != value else value for value in given.ravel()] for name, given in numbers.items()}
-    return {**row, "shape": list(v_plus.shape)}
-
-
-def _to_point(row: Mapping[str, Any]) -> Point:
-    """Return the arrays of a row of an impact sweep: energy, motion and notices (laws, restitutions), and v_plus."""
-    shape = row["shape"]
-    energy, v_plus = (np.array(row[name], dtype=np.float64) for name in ("energy", "v_plus"))
-    motion, notices = np.array(row["motion"], dtype=np.int64), np.array(row["notices"], dtype=bool)
-    return energy.reshape(shape[:2]), motion.reshape(shape[:2]), notices.reshape(shape[:2]), v_plus.reshape(shape)
+def _collect(table: Table, prefix: str, lists: bool, leaves: dict[str, Any]) -> None:
+    for key, value in table.values.items():
+        # A quoted key is already a path, or a name with spaces; below other keys, a dotted key is a part of the path.
+        name = f'{prefix}"{key}"' if prefix and "." in key else f"{prefix}{key}"
+        if isinstance(value, dict):
+            _collect(table.table(key, None), f"{name}.", lists, leaves)
+        elif lists and (not isinstance(value, list) or not value):
+            raise table.error(key, f"must be a list of values, got {value!r}")
+        elif name in leaves:
+            raise table.error(key, f"'{name}' is given twice")
+        else:
+            leaves[name] = value

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import dataclasses
 import hashlib
 import importlib
 import io
@@ -40,8 +39,6 @@ class FunctionName:
     module: str  # name of its module; of a script its file name without the suffix
     name: str  # name of the function in it
     script: str = ""  # path of the script it was defined in, empty for a module that can be imported
-    # Name of the dataclass of its tasks as ``module:name`` (of a script ``:name``), empty for dicts.
-    task_class: str = ""
 
     @property
     def qualified(self) -> str:
@@ -49,8 +46,8 @@ class FunctionName:
         return f"{self.module}.{self.name}"
 
 
-def name_of(function: Callable[..., Any], task_class: type | None = None) -> FunctionName:
-    """Return the location of a function, from which another process can import it, and the class of its tasks.
+def name_of(function: Callable[..., Any]) -> FunctionName:
+    """Return the location of a function, from which another process can import it.
 
     A function of the running script is located by the path of the script. A lambda, a method, a nested function, or a
     function that cannot be imported raises a `SweepError`.
@@ -63,8 +60,8 @@ def name_of(function: Callable[..., Any], task_class: type | None = None) -> Fun
         script = os.path.abspath(code.co_filename) if code is not None else ""
         if not os.path.isfile(script):
             raise SweepError(f"function {name} was typed in, not read from a file: put it into a module or a script")
-        return FunctionName(Path(script).stem, name, script, _class_name(task_class))
-    address = FunctionName(module, name, "", _class_name(task_class))
+        return FunctionName(Path(script).stem, name, script)
+    address = FunctionName(module, name)
     try:
         leads_to = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
@@ -72,14 +69,6 @@ def name_of(function: Callable[..., Any], task_class: type | None = None) -> Fun
     if leads_to is not function:
         raise SweepError(f"{address.qualified} is not the function given but {leads_to!r}")
     return address
-
-
-def _class_name(task_class: type | None) -> str:
-    """Return a class as ``module:name``, of a script ``:name``; empty for None."""
-    if task_class is None:
-        return ""
-    module = "" if task_class.__module__ in ("__main__", _SCRIPT) else task_class.__module__
-    return f"{module}:{task_class.__qualname__}"
 
 
 def load_function(function: FunctionName) -> Callable[[dict[str, Any]], Any]:
@@ -90,11 +79,7 @@ def load_function(function: FunctionName) -> Callable[[dict[str, Any]], Any]:
     else:
         space = vars(importlib.import_module(function.module))
     loaded: Callable[[Any], Any] = space[function.name]
-    if not function.task_class:
-        return loaded
-    module, _, name = function.task_class.partition(":")
-    home = vars(importlib.import_module(module)) if module else space
-    return lambda entries: loaded(home[name](**entries))
+    return loaded
 
 
 #: Entries of a row that are reserved for the sweep.
@@ -118,16 +103,15 @@ def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[SweepTask]:
 
 def _to_sweep_task(function: FunctionName, i: int, task: Any) -> SweepTask:
     """Return a task with its JSON text and its key, the SHA-256 of the function and this text."""
-    entries = dataclasses.asdict(task) if dataclasses.is_dataclass(task) and not isinstance(task, type) else task
-    if not isinstance(entries, Mapping):
-        raise SweepError(f"tasks[{i}] must be a dict or a dataclass, got {type(task).__name__}")
-    for name in entries:
+    if not isinstance(task, Mapping):
+        raise SweepError(f"tasks[{i}] must be a dict, got {type(task).__name__}")
+    for name in task:
         if not isinstance(name, str):
             raise SweepError(f"tasks[{i}]: the key {name!r} is not a string")
         if name in RESERVED:
             raise SweepError(f"tasks[{i}]: '{name}' is an entry of the rows, call it otherwise")
     try:
-        text = json.dumps(dict(entries), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(dict(task), sort_keys=True, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise SweepError(f"tasks[{i}] cannot be written as JSON: {error}") from error
     return SweepTask(hashlib.sha256(f"{function.qualified}\n{text}".encode()).hexdigest(), text)
@@ -252,11 +236,6 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self._held.close()
-
-
-def finished_rows(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the finished rows of a folder by key, or none without a folder; the caller must hold its lock."""
-    return _read_rows(folder / ROWS)
 
 
 def write_lock(folder: Path, taken: str) -> Lock:

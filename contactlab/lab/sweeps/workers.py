@@ -6,8 +6,7 @@ the user's script again in every worker, and a worker with a task outlives a kil
 child processes that run `main` and communicate by lines.
 
 Lines are JSON in both directions: the name of one function, then one task each. Results are written to the original
-standard output; output of tasks goes to standard error. The process ends with its parent: a thread reads the input
-continuously, and the end of the input means that no result is expected.
+standard output; output of tasks goes to standard error. The process ends with its input or its parent.
 
 The module also runs tasks on a running Dask cluster.
 
@@ -47,6 +46,7 @@ from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, FunctionName, SweepTask
 #: Signals from outside: from the owner of the machine, or from its kernel when memory runs out. Any other end of a
 #: process during a task is caused by the task.
 FOREIGN = ("SIGKILL", "SIGTERM", "SIGHUP")
+READY = b"true\n"  # the reply of a process that has loaded the function
 TAIL = 1500  # maximum length [bytes] of the kept standard error
 #: Environment variables for the number of BLAS threads.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -62,8 +62,7 @@ class ProcessWorker:
     """
 
     def __init__(self, function: FunctionName, retries: int) -> None:
-        self.function = function
-        self._retries = retries
+        self._function, self._retries = function, retries
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes]  # output of the tasks of the process
         self._closed = False
@@ -82,14 +81,13 @@ class ProcessWorker:
         return TaskResult("lost", {}, f"the worker process died {times}, the last time of {cause}")
 
     def kill(self) -> None:
-        """End the process immediately; its task is lost, and no other begins."""
+        """End the process immediately, with its child processes; its task is lost, and no other begins."""
         with self._lock:
             self._closed = True
         self._kill()
 
     def close(self) -> None:
-        """End the process after the last task; only for the owner."""
-        self.kill()
+        """Release the process after `kill`."""
         self._wait()
 
     def _try(self, text: str, time_limit: float | None) -> TaskResult | str:
@@ -99,16 +97,9 @@ class ProcessWorker:
         self._output.seek(0)  # remove the output of the previous task
         self._output.truncate()
         started = time.monotonic()
-        expired = threading.Event()
-
-        def expire() -> None:
-            expired.set()
-            self._kill()
-
-        timer = threading.Timer(time_limit or 0.0, expire)
+        timer = threading.Timer(threading.TIMEOUT_MAX if time_limit is None else time_limit, self._kill)
         timer.daemon = True
-        if time_limit is not None:
-            timer.start()
+        timer.start()
         try:
             line = self._ask(text)
         finally:
@@ -116,9 +107,9 @@ class ProcessWorker:
         # A result just after the time limit counts; the process is replaced before the next task.
         if line.endswith(b"\n"):
             return TaskResult(**json.loads(line))
-        end, output = self._wait()
-        if expired.is_set():
-            return TaskResult("timeout", {}, f"no answer within {time_limit:g} s", time.monotonic() - started)
+        seconds, (end, output) = time.monotonic() - started, self._wait()
+        if time_limit is not None and seconds >= time_limit and end == "SIGKILL":
+            return TaskResult("timeout", {}, f"no answer within {time_limit:g} s", seconds)
         if end in FOREIGN:
             return f"{end}, from outside or because memory ran out"
         # The order of other loaded libraries differs between processes.
@@ -131,7 +122,7 @@ class ProcessWorker:
         A process that cannot load the function, or dies in it for another reason, raises a `SweepError`.
         """
         if self._process is not None and self._process.poll() is not None:
-            self._wait()  # idle for long, or killed between two tasks: no task was harmed
+            self._wait()  # killed between two tasks: no task was harmed
         # BLAS uses one thread: there is a process for every core, and sums then do not depend on the number of threads.
         threads = {} if any(name in os.environ for name in ONE_THREAD) else dict.fromkeys(ONE_THREAD, "1")
         with self._lock:
@@ -152,17 +143,15 @@ class ProcessWorker:
                 )
             except OSError as error:
                 raise SweepError(f"a worker process cannot be started: {error}") from error
-        answer = {}
-        with contextlib.suppress(ValueError):
-            answer = json.loads(self._ask(json.dumps(asdict(self.function))))
-        if "refused" in answer:
-            raise SweepError(f"a worker process cannot load {self.function.qualified}: {answer['refused']}")
-        if "ready" in answer:
+        answer = self._ask(json.dumps(asdict(self._function)))
+        if answer == READY:
             return ""
+        if answer.endswith(b"\n"):
+            raise SweepError(f"a worker process cannot load {self._function.qualified}: {json.loads(answer)}")
         end, output = self._wait()
         if end in FOREIGN or self._closed:
             return end
-        raise SweepError(f"a worker process ended while it loaded {self.function.qualified}: {end}\n{output}".strip())
+        raise SweepError(f"a worker process ended while it loaded {self._function.qualified}: {end}\n{output}".strip())
 
     def _ask(self, text: str) -> bytes:
         """Send a line; return the reply, or its beginning if the process ends."""
@@ -176,18 +165,15 @@ class ProcessWorker:
         return b""
 
     def _kill(self) -> None:
-        """End the process and its child processes."""
         process = self._process
         if process is not None and process.poll() is None:
             with contextlib.suppress(OSError):
-                if hasattr(os, "killpg"):
-                    os.killpg(process.pid, signal.SIGKILL)
-                else:
-                    process.kill()
+                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
 
     def _wait(self) -> tuple[str, str]:
         """Wait for the end of the process and release it; return its exit status as text and the end of its output."""
-        process, self._process = self._process, None
+        with self._lock:
+            process, self._process = self._process, None
         if process is None:
             return "", ""
         code = process.wait()
@@ -201,42 +187,29 @@ class ProcessWorker:
         return names.get(code, f"exit status {code}"), text
 
 
-IDLE_SECONDS = 300.0  # idle time after which a worker is ended
-
-
 def main() -> None:
-    """Run the tasks on standard input and write results to standard output; end with the input, or when idle."""
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    """Run the tasks on standard input and write results to standard output; end with the input or the parent."""
+    # Output of tasks goes to standard error, and their input is empty: they do not meet lines of the protocol.
+    answers, stream = os.fdopen(os.dup(1), "wb", buffering=0), os.fdopen(os.dup(0), "rb")
     os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     faulthandler.enable(all_threads=False)
-    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    stream = os.fdopen(os.dup(0), "rb")
-    # Standard input of tasks is empty, so that they do not read lines of the protocol.
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    threading.Thread(target=_read, args=(stream, lines), daemon=True).start()
-
-    def say(answer: dict[str, object]) -> None:
-        answers.write(json.dumps(answer).encode() + b"\n")
-
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     try:
-        function = load_function(FunctionName(**json.loads(lines.get())))
+        function = load_function(FunctionName(**json.loads(stream.readline())))
     except (Exception, SystemExit) as error:  # noqa: BLE001  told to the sweep, which cannot go on
-        say({"refused": f"{type(error).__name__}: {error}"})
-        os._exit(0)  # as below: the reading thread cannot be ended
-    say({"ready": True})
-    while True:
-        try:
-            line = lines.get(timeout=IDLE_SECONDS)
-        except queue.Empty:
-            os._exit(0)
-        say(asdict(run_task(function, line.decode())))
+        answers.write(json.dumps(f"{type(error).__name__}: {error}").encode() + b"\n")
+        return
+    answers.write(READY)
+    for line in stream:
+        answers.write(json.dumps(asdict(run_task(function, line.decode()))).encode() + b"\n")
         sys.stdout.flush()
 
 
-def _read(stream: object, lines: queue.SimpleQueue[bytes]) -> None:
-    for line in stream:  # type: ignore[attr-defined]
-        lines.put(line)
+def _end_with(parent: int) -> None:
+    """End this process, also within a task, when its parent has ended."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
     os._exit(0)
 
 
@@ -279,7 +252,11 @@ def run_on_cluster(
         for item in items:
             submit(item)
         while waiting:
-            item, future = _next(finished, client, address)
+            try:
+                item, future = finished.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                _require_workers(client, address)
+                continue
             try:
                 answer = TaskResult(**future.result(timeout=LOOK_SECONDS))
             except KilledWorker as error:
@@ -312,36 +289,21 @@ def run_on_cluster(
         client.close()
 
 
-def _next(finished: queue.SimpleQueue[tuple[SweepTask, Any]], client: Any, address: str) -> tuple[SweepTask, Any]:
-    """Return the next finished future; raise if no worker is left."""
-    while True:
-        try:
-            return finished.get(timeout=LOOK_SECONDS)
-        except queue.Empty:
-            _require_workers(client, address)
-
-
 def _require_workers(client: Any, address: str) -> None:
     """Wait for a worker if there is none, up to a time limit."""
     given_up = time.monotonic() + DESERTED_SECONDS
-    while True:
-        try:
-            if client.nthreads():
-                return
-        except (OSError, TimeoutError, ValueError) as error:
-            raise SweepError(f"the scheduler at {address} is gone: {error}") from error
-        if time.monotonic() > given_up:
-            raise SweepError(f"the cluster at {address} has had no worker for {DESERTED_SECONDS:g} s")
-        time.sleep(1.0)
+    try:
+        while not client.nthreads():
+            if time.monotonic() > given_up:
+                raise SweepError(f"the cluster at {address} has had no worker for {DESERTED_SECONDS:g} s")
+            time.sleep(1.0)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise SweepError(f"the scheduler at {address} is gone: {error}") from error
 
 
-MOST_ENDED = 1000
-
-# State of this process, which outlives a sweep: child processes by run, and the idle ones among them.
-_workers: dict[str, list[ProcessWorker]] = {}
-_idle: dict[str, list[ProcessWorker]] = {}
-_ended: deque[str] = deque(maxlen=MOST_ENDED)
-_lock = threading.Lock()
+# State of this process, which outlives a sweep: child processes by run and thread, and the last runs that ended.
+_workers: dict[tuple[str, int], ProcessWorker] = {}
+_ended: deque[str] = deque(maxlen=1000)
 
 
 def run_remote(
@@ -355,31 +317,15 @@ def run_remote(
     """
     if version != contactlab.__version__:
         raise SweepError(f"a worker has contactlab {contactlab.__version__}, the sweep was begun with {version}")
-    with _lock:
-        if run in _ended:
-            raise SweepError("the sweep has ended")
-        idle = _idle.setdefault(run, [])
-        if not idle:
-            idle.append(ProcessWorker(FunctionName(**function), retries))
-            _workers.setdefault(run, []).extend(idle)
-        worker = idle.pop()
-    try:
-        return asdict(worker.run(text, time_limit))
-    finally:
-        with _lock:
-            idle.append(worker)
-            ended = run in _ended
-        if ended:
-            worker.close()
+    key = run, threading.get_ident()
+    worker = _workers.setdefault(key, ProcessWorker(FunctionName(**function), retries))
+    if run in _ended:
+        worker.kill()
+    return asdict(worker.run(text, time_limit))
 
 
 def end_run(run: str) -> None:
     """End the child processes of a run that is finished or aborted."""
-    with _lock:
-        _ended.append(run)
-        idle = list(_idle.pop(run, ()))
-        workers = _workers.pop(run, [])
-    for worker in workers:
-        worker.kill()
-    for worker in idle:
-        worker.close()
+    _ended.append(run)
+    for key in [key for key in _workers if key[0] == run]:
+        _workers.pop(key).kill()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
@@ -67,20 +67,29 @@ def fill(screen: FloatArray, near: FloatArray, seen: IntArray) -> None:
 
 
 @kernel
-def hard_shadow(light: Light, place: FloatArray, normal: FloatArray) -> float:
-    """Return the fraction of light that reaches a point (3,): 0 if something is in front of it."""
+def locate(light: Light, place: FloatArray, work: FloatArray) -> None:
+    """Write the pixel x, y of a point (3,) on the shadow map, and its distance ahead of the light's eye [m]."""
+    for row in range(3):
+        work[row] = 0.0
+        for k in range(3):
+            work[row] += (place[k] - light.eye[k]) * light.axes[row, k]
+    size = light.near.shape[0]
+    work[0] = 0.5 * size + work[0] * light.per_metre
+    work[1] = 0.5 * size - work[1] * light.per_metre
+
+
+@kernel
+def hard_shadow(light: Light, place: FloatArray, normal: FloatArray, work: FloatArray) -> float:
+    """Return the fraction of light that reaches a point (3,): 0 if something is in front of it; ``work`` is (2, 3)."""
     size = light.near.shape[0]
     if size == 0:
         return 1.0
     pixel = 1.0 / light.per_metre
-    x = y = ahead = 0.0
+    # Moved slightly off the surface, which would otherwise be in its own shadow.
     for k in range(3):
-        # Moved slightly off the surface, which would otherwise be in its own shadow.
-        from_eye = place[k] + 2.5 * pixel * normal[k] - light.eye[k]
-        x += from_eye * light.axes[0, k]
-        y += from_eye * light.axes[1, k]
-        ahead += from_eye * light.axes[2, k]
-    x, y = 0.5 * size + x * light.per_metre, 0.5 * size - y * light.per_metre
+        work[1, k] = place[k] + 2.5 * pixel * normal[k]
+    locate(light, work[1], work[0])
+    x, y, ahead = work[0, 0], work[0, 1], work[0, 2]
     if not (-2.0 < x < size + 2.0 and -2.0 < y < size + 2.0):
         return 1.0
     reached = 0
@@ -113,17 +122,13 @@ def soft_shadow(light: Light, place: FloatArray, work: FloatArray) -> float:
     """Return the fraction of light, 0 to 1, that reaches the point ``place`` (3,) of a ground.
 
     The light source has a width: the half shadow grows with the distance of the shape, so shadows are sharp only near
-    contacts. ``work`` is memory of `blocked`.
+    contacts. ``work`` (3,) is scratch.
     """
     size = light.near.shape[0]
     if size == 0:
         return 1.0
-    x = y = ahead = 0.0
-    for k in range(3):
-        x += (place[k] - light.eye[k]) * light.axes[0, k]
-        y += (place[k] - light.eye[k]) * light.axes[1, k]
-        ahead += (place[k] - light.eye[k]) * light.axes[2, k]
-    x, y = 0.5 * size + x * light.per_metre, 0.5 * size - y * light.per_metre
+    locate(light, place, work)
+    x, y, ahead = work[0], work[1], work[2]
     near, most = light.far - ahead + 1.0 / light.per_metre, 0.02 * size
     if not (-most < x < size + most and -most < y < size + most):
         return 1.0
@@ -197,7 +202,7 @@ def shade(
     work: FloatArray,
     picture: FloatArray,
 ) -> None:
-    """Write the colours of the visible triangles to the picture (height, width, 3); ``work`` is (3, 3) scratch."""
+    """Write the colours of the visible triangles to the picture (height, width, 3); ``work`` is (4, 3) scratch."""
     height, width = seen.shape
     place, normal = work[0], work[1]
     for row in range(height):
@@ -225,23 +230,9 @@ def shade(
                 direct += normal[k] * light.towards[k]
             if direct > 0.0:
                 soft = things.ground[owner[m]] != 0
-                direct *= soft_shadow(light, place, work[2]) if soft else hard_shadow(light, place, normal)
+                direct *= soft_shadow(light, place, work[2]) if soft else hard_shadow(light, place, normal, work[2:])
             thing = owner[m]
             bright = things.ambient[thing] * (0.92 + 0.08 * normal[2]) + light.share * max(direct, 0.0)
             share = fade(things, thing, place) if things.ground[thing] != 0 else 1.0
             for k in range(3):
                 picture[row, column, k] = 1.0 + share * (things.color[thing, k] * bright - 1.0)
-
-
-@kernel
-def reduce(picture: FloatArray, fine: int, small: Any) -> None:
-    """Average ``fine`` x ``fine`` pixels into one byte pixel of ``small`` (height, width, 3)."""
-    height, width, _ = small.shape
-    for row in range(height):
-        for column in range(width):
-            for k in range(3):
-                total = 0.0
-                for i in range(fine):
-                    for j in range(fine):
-                        total += picture[row * fine + i, column * fine + j, k]
-                small[row, column, k] = int(255.0 * min(max(total / (fine * fine), 0.0), 1.0) + 0.5)

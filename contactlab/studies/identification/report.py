@@ -23,9 +23,8 @@ from contactlab.simulation import TimeStepping, World
 from contactlab.simulation.scene import load_scene
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.gauss_newton import Recordings, fit
-from contactlab.studies.identification.planar import impact_recordings, square_recordings
 from contactlab.studies.identification.problem import IdentificationResult, Parameter, Problem
-from contactlab.studies.identification.tosses import cube_recordings, elbow_recordings
+from contactlab.studies.identification.tosses import cube_recordings, impact_recordings
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
 #: Duration of a window [s], and its minimum number of samples.
@@ -120,14 +119,10 @@ def _windows(log: ArmLog, world: World) -> tuple[Windows, float]:
     ), log.dt / every
 
 
-#: Function of the name of a computation and the computation that returns its result, possibly a stored one.
-Kept = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
-
-
 def open_recordings(path: Path, robot: Path | None = None, *, threads: int | None = None) -> Recordings:
     """Return the recordings of a file, or of a folder with one file; the arrays determine their kind.
 
-    They are tosses of the cube or of the elbow, planar impacts, square drops, or a recording of a ``robot`` described
+    They are tosses of the cube, planar impacts, or a recording of a ``robot`` described
     by a URDF or scene file.
     """
     if robot is not None:
@@ -143,18 +138,14 @@ def open_recordings(path: Path, robot: Path | None = None, *, threads: int | Non
     names = {"jac_normal"} if path.is_dir() else set() if own else array_names(path)
     kinds: tuple[tuple[set[str], Callable[[Path], Recordings]], ...] = (
         ({"jac_normal"}, impact_recordings),
-        ({"theta", "half_width"}, partial(square_recordings, threads=threads)),
         ({"eval_ic"}, partial(cube_recordings, threads=threads)),
-        ({"joint"}, partial(elbow_recordings, threads=threads)),
     )
     for wanted, opened in kinds:
         if wanted <= names:
             return opened(path)
     if own or {"t", "q", "tau"} <= names:
         raise DatasetError(path, "", "a robot's recording: its description, URDF or scene file, is needed, too")
-    detail = (
-        "holds no tosses (eval_ic; joint), planar impacts (jac_normal), square drops (theta), nor a robot's t, q, tau"
-    )
+    detail = "holds no tosses (eval_ic), planar impacts (jac_normal), nor a robot's t, q, tau"
     raise DatasetError(path, "", detail)
 
 
@@ -166,29 +157,23 @@ def report(
     share: float = 0.4,
     seed: int = 0,
     iterations: int = 30,
-    kept: Kept = lambda name, work: work(),
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Identify parameters from one part of the recordings, score them on both parts; return JSON values.
 
     ``share`` is the fraction of recordings held back if motions are scored, and ``seed`` the seed of their selection.
-    ``kept`` runs a computation or returns its stored result. The other arguments are as in `fit`.
+    The other arguments are as in `fit`.
     """
     rows, held = recordings.split(share if recordings.errors is not None else 0.0, seed)
     given = dict(values or {})
-
-    def identified() -> dict[str, Any]:
-        return _values(fit(recordings, rows, names=names, values=given, iterations=iterations, progress=progress))
-
-    found = kept("fit", identified)
+    found = _values(fit(recordings, rows, names=names, values=given, iterations=iterations, progress=progress))
     told = {**given, **{name: one["value"] for name, one in found["parameters"].items()}}
     scores: dict[str, Any] = {}
     if recordings.errors is not None:
         for part, chosen in (("fitted", rows), ("held_back", held)):
             for which, numbers in (("nominal", recordings.nominal), ("identified", told)):
                 if chosen.size:
-                    work = _score_task(recordings, numbers, chosen)
-                    scores.setdefault(part, {})[which] = kept(f"{part}, {which}", work)
+                    scores.setdefault(part, {})[which] = score(recordings.errors(numbers, chosen))
     return {
         "recordings": recordings.title,
         "fitted": int(rows.size),
@@ -206,16 +191,6 @@ def score(errors: Mapping[str, FloatArray]) -> dict[str, Any]:
     ran = np.isfinite(next(iter(errors.values())))
     means = {name: float(np.mean(of[ran])) if ran.any() else None for name, of in errors.items()}
     return {**means, "motions": int(ran.size), "failed": int(np.count_nonzero(~ran))}
-
-
-def _score_task(recordings: Recordings, numbers: Mapping[str, float], rows: IntArray) -> Callable[[], dict[str, Any]]:
-    """Return a function without arguments that scores the parameter values ``numbers`` on the recordings ``rows``."""
-
-    def work() -> dict[str, Any]:
-        assert recordings.errors is not None
-        return score(recordings.errors(numbers, rows))
-
-    return work
 
 
 def _values(found: IdentificationResult) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""Identification from tosses of the cube and of the elbow onto a board: windows about the first impact; toss errors.
+"""Identification from tosses onto a board, by windows about the first impact, and from single planar impacts.
 
 The mass cannot be identified. A free body that touches only the fixed board has the same motion for any mass, if
 inertia, stiffness, dissipation and joint friction are proportional to it. Identified values assume the stated mass.
+
+Planar impacts give friction and restitution in closed form, from the velocities before and after.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,20 +16,26 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.contact.shapes import PlacedShape
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
-from contactlab.lab.datasets.cube_toss import ElbowTosses, load_elbow_tosses
 from contactlab.lab.datasets.files import Arrays
-from contactlab.multibody import ModelBuilder, joints
+from contactlab.lab.datasets.recordings import PlanarImpacts, find_planar_impacts, load_planar_impacts
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.points import body_poses
-from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout
-from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.simulation import TimeStepping, World, rollout
+from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.gauss_newton import Recordings
-from contactlab.studies.identification.problem import Parameter, Problem
+from contactlab.studies.identification.problem import Parameter, Problem, differences
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
+from contactlab.studies.planar_fit import (
+    REFERENCE_SPEED,
+    SUSPECTS,
+    PlanarModel,
+    momentum_balance,
+    prediction_errors,
+    take,
+)
+from contactlab.studies.planar_laws import Law, planar_impulses
 from contactlab.studies.toss import MODELS, TossSettings, toss_world
 
 MASS_HIDDEN = {"mass": "tosses of any mass are the same, with all forces in proportion; give the others for the mass"}
@@ -238,101 +245,83 @@ def cube_tosses(
     )
 
 
-# Each block: half extents [m] and mass [kg]. The axis of the hinge is y, at a point of the first block; the second
-# block's centre is on its x axis.
-HALF, MASS = (0.05, 0.025, 0.025), 0.37
-HINGE, ARM = (-0.035, 0.06, 0.0), (0.035, 0.0, 0.0)
-GRAVITY = 9.81
-# Before this recording (`toss_id`) the board is tilted in the frame of the data, by these slopes along x and y. Corners
-# then hit it higher on one side, and gravity is tilted with it. Later the board is level (`docs/validation.md`).
-LEANS_BEFORE, SLOPES = 324, (0.024, -0.025)
-# Every recording was shifted so that the body rests at height 0. To avoid use of its end, the resting position is
-# predicted: this long [s] after the start, at the initial velocity. (Least squares over the public tosses, with errors
-# of 7 and 9 cm.)
-AHEAD = 0.245
-# In flight, samples deviate by 0.2 mm, 2 mrad and 4 mrad from a smooth motion.
-ELBOW_BEFORE = np.repeat((2e-4, 3e-3, 5e-3), (3, 3, 1))
-ELBOW_AFTER = np.repeat((2e-3, 5e-2), (3, 4))
-SAMPLES = (6, 6)
-ELBOW_NOISE = "0.2 mm, 3 mrad, 5 mrad of the hinge before the impact, 2 mm and 0.05 rad more after it"
-#: Values of a simple first model: rigid solid boxes, a hinge without friction, mu of the smallest error.
-NOMINAL = {"mu": 0.15, "restitution": 0.0}
-#: Named sets of values: ``rigid`` is the first model, ``best`` was fitted to the 379 public tosses
-#: (`docs/validation.md`).
-ELBOW_MODELS: dict[str, dict[str, float]] = {
-    "rigid": NOMINAL,
-    "best": json.loads(Path(__file__).with_name("elbow_best.json").read_text(encoding="utf-8")),
-}
-ELBOW_PARAMETERS = (
-    *CONTACT,
-    Parameter("friction:hinge", 2e-3, 1e-4, 0.0, 1.0, "N m"),
-    Parameter("damping:hinge", 1e-3, 1e-5, 0.0, 1.0, "N m s"),
+#: Noise of the velocities before and after an impact, relative to the speed before, in the norm of the mass matrix. The
+#: second includes the error of a law of two numbers. With equal values, a varying e would fit the noise of the speeds.
+NOISE_BEFORE, NOISE_AFTER = 0.01, 0.05
+LAW: Law = "Poisson"
+IMPACT_PARAMETERS = (
+    Parameter("mu", 0.1, 2e-3, 0.0, 2.0),
+    Parameter("restitution", 0.5, 2e-3, 0.0, 1.0),
+    Parameter("offset", 0.0, 2e-5, -0.01, 0.01, "m"),
+    Parameter("exponent", 0.0, 5e-3, -2.0, 2.0),
 )
 
 
-def elbow_world() -> World:
-    """Return the world of the elbow above the board: rigid solid boxes with a free hinge."""
-    gravity, surface = (0.0, 0.0, -GRAVITY), Material(NOMINAL["mu"])
-    box = RigidInertia.solid_box(MASS, HALF)
-    model = (
-        ModelBuilder(gravity)
-        .add_body("first", joint=joints.FloatingBase(), inertia=box)
-        .add_body(
-            "second",
-            parent="first",
-            joint=joints.Revolute((0.0, 1.0, 0.0)),
-            joint_name="hinge",
-            placement=Transform(p=HINGE),
-            inertia=RigidInertia(MASS, ARM, box.inertia),
-        )
-        .build()
-    )
-    builder = WorldBuilder(gravity)
-    builder.add_half_space("board", HalfSpace(), surface)
-    builder.add_model(model)
-    builder.add_shape("first", Box(HALF), surface)
-    builder.add_shape("second", PlacedShape(Box(HALF), Transform(p=ARM)), surface)
-    return builder.build()
+def impact_recordings(path: str | Path) -> Recordings:
+    """Return the impacts of a file, or of the only file of impacts in a folder."""
+    return planar_impacts(load_planar_impacts(find_planar_impacts(path)))
 
 
-def elbow_recordings(path: str | Path, *, threads: int | None = None) -> Recordings:
-    """Return the tosses of a file."""
-    return elbow_tosses(load_elbow_tosses(path), threads=threads)
+def planar_impacts(data: PlanarImpacts) -> Recordings:
+    """Return the impacts of loaded data, with the sign of the tangent lever from the momentum balance."""
+    balance = momentum_balance(data)
+    model = PlanarModel(LAW, balance.lever_turned, ingredients=("offset", "exponent"))
 
+    def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
+        return _impact_problem(take(data, rows), model.lever_turned, parameters, fixed, rows)
 
-def elbow_tosses(tosses: ElbowTosses, *, threads: int | None = None) -> Recordings:
-    """Return the recordings of loaded tosses."""
-    kept, bare = measured(tosses), elbow_world()
+    def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
+        told = {one.name: one.start for one in IMPACT_PARAMETERS} | dict(values)
+        numbers = np.array([told[one.name] for one in IMPACT_PARAMETERS])
+        return {"error": prediction_errors(take(data, rows), model, numbers)[0]}
 
-    def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], chosen: IntArray) -> Problem:
-        return toss_problem(kept, bare, parameters, fixed, chosen, threads)
+    def doubt(values: Mapping[str, float]) -> str:
+        mu = values.get("mu", IMPACT_PARAMETERS[0].start)
+        wrong = balance.contradiction(friction=mu > 0.0)
+        return f"{wrong}: look at {SUSPECTS}" if wrong else ""
 
     return Recordings(
-        title="elbow tosses",
-        noise=ELBOW_NOISE,
-        parameters=ELBOW_PARAMETERS,
-        default_parameters=("mu", "restitution", "inertia", "friction:hinge", "damping:hinge"),
-        nominal=NOMINAL,
-        groups=kept.groups,
+        title=f"planar impacts, tangent row {balance.reading}",
+        noise=f"{100 * NOISE_BEFORE:g} % of the speed before, {100 * NOISE_AFTER:g} % after the impact, "
+        "in the norm of the masses",
+        parameters=IMPACT_PARAMETERS,
+        default_parameters=("mu", "restitution"),
+        nominal={"mu": 0.1, "restitution": 0.5},
+        groups=np.arange(len(data)),
         problem=problem,
-        errors=errors_of(kept, lambda values: bare, threads),
-        unidentifiable=MASS_HIDDEN,
+        errors=errors,
+        unidentifiable={
+            "mass": "impulses are not measured: velocities of any mass are the same",
+            "inertia": "velocities cannot distinguish it from the lever of the contact; they determine `offset`",
+        },
+        plausibility_check=doubt,
     )
 
 
-def measured(tosses: ElbowTosses) -> Tosses:
-    """Return the paths and scored starts of all tosses, in axes of the board; hinge angles unwrapped."""
-    q = np.concatenate((tosses.pos, tosses.quat_wxyz, np.unwrap(tosses.joint, axis=1)[:, :, None]), axis=2)
-    v = np.concatenate((tosses.lin_vel_world, tosses.ang_vel_body, tosses.joint_vel[:, :, None]), axis=2)
-    level = quaternion.exp(np.arctan(np.hypot(*SLOPES)) / np.hypot(*SLOPES) * np.array([-SLOPES[1], SLOPES[0], 0.0]))
-    turn = quaternion.to_matrix(level).T
-    for i in np.flatnonzero(tosses.toss_id < LEANS_BEFORE):
-        k = tosses.eval_start[i]
-        rest = (q[i, k, :3] + AHEAD * v[i, k, :3]) * (1.0, 1.0, 0.0)
-        q[i, :, :3] = (q[i, :, :3] - rest) @ turn + rest
-        q[i, :, 3:7] = quaternion.multiply(level, q[i, :, 3:7])
-        v[i, :, :3] = v[i, :, :3] @ turn
-    starts = tuple((int(k), q[i, k], v[i, k]) for i, k in enumerate(tosses.eval_start))
-    return Tosses(
-        tuple(q), starts, np.arange(len(tosses)), tosses.dt, 2.0 * HALF[0], ELBOW_BEFORE, ELBOW_AFTER, SAMPLES
-    )
+def _impact_problem(
+    data: PlanarImpacts,
+    lever_turned: bool,
+    parameters: tuple[Parameter, ...],
+    fixed: Mapping[str, float],
+    groups: IntArray,
+) -> Problem:
+    """Return the problem of fitting a law to impacts; each impact is a window.
+
+    The velocity before the impact is an unknown of the window, because it is measured like the velocity after it.
+    """
+    before, after, normal = data.before, data.after, data.normal
+    tangent = data.tangent * [1.0, 1.0, -1.0 if lever_turned else 1.0]
+    unit = np.sqrt((data.mass * before**2).sum(axis=1))[:, None] / np.sqrt(data.mass)
+    told = {one.name: one.start for one in IMPACT_PARAMETERS} | dict(fixed)
+
+    def residuals(values: FloatArray, local: FloatArray) -> FloatArray:
+        n = {**told, **dict(zip((one.name for one in parameters), values.tolist(), strict=True))}
+        v = before + NOISE_BEFORE * local * unit
+        J = np.stack((normal + [0.0, 0.0, n["offset"]], tangent), axis=1)
+        u, W = np.einsum("nij,nj->ni", J, v), np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
+        e = n["restitution"] * (np.maximum(-u[:, 0], 1e-9) / REFERENCE_SPEED) ** -n["exponent"]
+        p = planar_impulses(LAW, W, u, n["mu"], np.clip(e, 0.0, 1.0))
+        predicted = v + np.einsum("nij,ni->nj", J, p) / data.mass
+        return np.asarray(np.hstack(((after - predicted) / (NOISE_AFTER * unit), -local)))
+
+    return Problem(parameters, groups.copy(), residuals, differences(residuals, parameters, np.full(3, 1e-3)), 3)

@@ -1,4 +1,19 @@
-"""Recorded square drops: corrections, simulation from their starts to their ends, and scores.
+"""Recorded drops of a square: corrections, simulation from their starts to their ends, scores, identification.
+
+    python benchmarks/square_drops.py DATA [--workers N] [--json OUT] [--plots DIR]
+    python benchmarks/square_drops.py DATA --identify
+
+DATA is an `.npz` with n drops of m samples each, or a folder with one; `docs/validation.md` has the public ones.
+
+==============  ========  ==============================================================================
+``x``, ``z``    (n, m)    centre of the square, z up [m]
+``theta``       (n, m)    its angle [rad], known up to quarter turns
+``traj_id``     (n,)      number of the drop
+``dt``          ()        time between frames [s]
+``half_width``  ()        half the side [m]
+==============  ========  ==============================================================================
+
+The velocities of the published file (``vx``, ``vz``, ``vtheta``) are differences of the positions and are not read.
 
 The error of a drop is defined like the error of cube tosses, in the plane. It has two parts: the mean distance between
 simulated and measured centre, in per cent of the side; and the mean angle between simulated and measured orientation
@@ -29,21 +44,78 @@ changes its sign.
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
+import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.lab.datasets.recordings import SquareDrops
+from contactlab.lab import DatasetError
+from contactlab.lab.datasets.files import Arrays, file_with, only_file
 from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout, simulate
 from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray
-from contactlab.studies.toss import check_settings
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.studies.identification import Parameter, Problem, Recordings, Windows, fit, window_problem
+from contactlab.studies.planar_fit import Paired, paired_difference
+
+#: Minimum number of samples of a drop; the start is fitted to the first ones.
+LEAST_SAMPLES = 10
+_DROPS = {
+    **dict.fromkeys(("x", "z", "theta"), "float n m"),
+    "traj_id": "int n",
+    **dict.fromkeys(("dt", "half_width"), "positive"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SquareDrops:
+    """Arrays of a file of recorded drops. Made by `load_square_drops`."""
+
+    path: Path
+    x: FloatArray
+    z: FloatArray
+    theta: FloatArray
+    traj_id: IntArray
+    dt: float
+    half_width: float
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def side(self) -> float:
+        """Side of the square [m]."""
+        return 2.0 * self.half_width
+
+
+def file_of_drops(path: Path) -> Path:
+    """Return ``path``, or the only `.npz` of square drops in a folder."""
+    return file_with(path, "of square drops", "x", "z", "theta", "half_width") or only_file(path)
+
+
+def load_square_drops(path: str | Path) -> SquareDrops:
+    """Read and check a file of drops, or the only one in a folder.
+
+    Raises `DatasetError`, naming the file, the array and its first offending entry. Reasons are: not an `.npz`, a
+    missing array, a wrong shape or dtype, NaN or infinity, a time step or side that is not positive, no drops, or fewer
+    than ten samples.
+    """
+    arrays = Arrays(file_of_drops(Path(path)))
+    shape = arrays.numbers("x", None, None).shape
+    if shape[0] < 1 or shape[1] < LEAST_SAMPLES:
+        detail = f"shape {shape}: at least one drop of {LEAST_SAMPLES} samples is needed"
+        raise DatasetError(arrays.path, "x", detail)
+    return SquareDrops(arrays.path, **arrays.table(_DROPS))
+
 
 QUARTER = 0.5 * np.pi
 REST = 20  # samples at the end of a drop, at rest
@@ -205,9 +277,6 @@ class SquareSettings:
     stiffness: float = math.inf
     dissipation: float = 0.0
     substeps: int = 4  # time steps per frame
-
-    def __post_init__(self) -> None:
-        check_settings(self, ("mu", "impact_speed", "guide_x", "guide_z"), ("gravity", "inertia_scale"))
 
 
 #: Named settings, with values fitted to the 364 public drops.
@@ -388,3 +457,263 @@ def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> 
 def _stepper(drops: SquareDrops, settings: SquareSettings) -> TimeStepping:
     restitution_threshold = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
     return TimeStepping(drops.dt / settings.substeps, restitution_threshold=restitution_threshold)
+
+
+#: Number of frames of a window before and after the first impact; frames must not be lost or outliers.
+FRAMES_BEFORE = FRAMES_AFTER = 6
+SUBSTEPS = 8
+# Noise of a sample in flight [m, m, rad], and additional noise after the impact.
+FLIGHT, MODEL = np.array([5e-4, 7e-4, 2e-2]), np.array([2e-3, 2e-3, 5e-2])
+SQUARE_PARAMETERS = (
+    Parameter("mu", 0.15, 2e-3, 0.0, 2.0),
+    Parameter("restitution", 0.3, 1e-2, 0.0, 1.0),
+    Parameter("inertia_scale", 1.0, 5e-3, 0.2, 5.0, "of a full square"),
+    Parameter("guide_x", 0.2, 1e-2, 0.0, 5.0, "m/s^2"),
+    Parameter("guide_z", 0.5, 1e-2, 0.0, 5.0, "m/s^2"),
+)
+
+
+def square_recordings(path: str | Path, *, threads: int | None = None) -> Recordings:
+    """Return the drops of a file that have a complete window about their first impact."""
+    drops = load_square_drops(path)
+    every = prepare(drops, SHARED_CALIBRATION, FALL)
+    starts = {i: first for i, one in enumerate(every) if (first := _first(drops, one)) is not None}
+    if not starts:
+        raise DatasetError(
+            path, "", f"no drop has {FRAMES_BEFORE} good frames before its first impact and {FRAMES_AFTER} after it"
+        )
+    paths = [every[i] for i in starts]
+    windows = _windows(drops, paths, list(starts.values()))
+
+    def settings(values: Mapping[str, float]) -> SquareSettings:
+        known = {one.name for one in fields(SquareSettings)}
+        chosen: dict[str, Any] = {name: x for name, x in values.items() if name in known}
+        return replace(MODELS["rigid, guide friction"], substeps=SUBSTEPS, **chosen)
+
+    stepper = TimeStepping(drops.dt / SUBSTEPS, restitution_threshold=settings({}).impact_speed)
+
+    def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
+        def having(numbers: Mapping[str, float]) -> World:
+            return square_world(settings(numbers), SHARED_CALIBRATION, drops.side)
+
+        return window_problem(windows.at(rows), parameters, having, stepper, fixed=fixed, threads=threads)
+
+    def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
+        found = run_squares(drops, [paths[i] for i in rows], settings(values), SHARED_CALIBRATION, threads=threads)
+        return {"position_percent": found.position, "rotation_deg": found.rotation}
+
+    return Recordings(
+        title="square drops",
+        noise="0.5 mm, 0.7 mm, 0.02 rad in flight, 2 mm and 0.05 rad more after the impact",
+        parameters=SQUARE_PARAMETERS,
+        default_parameters=("mu", "restitution"),
+        nominal={"mu": 0.1, "restitution": 0.0},
+        groups=np.arange(len(paths)),
+        problem=problem,
+        errors=errors,
+        unidentifiable={"mass": "drops of any mass are the same, with all forces in proportion"},
+    )
+
+
+def _first(drops: SquareDrops, path: SquarePath) -> int | None:
+    """Return the index of the first sample of the window around a drop's first impact, or None.
+
+    The result is None if there is no impact, or if the window has lost frames or outliers.
+    """
+    floor = SHARED_CALIBRATION.height + SHARED_CALIBRATION.slope * path.pose[:, 0]
+    clear = lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > CLEAR
+    rising = np.concatenate(([False], np.diff(path.pose[:, 1]) > 0.0))
+    touching = ~clear | rising
+    first = int(np.argmax(touching)) - FRAMES_BEFORE
+    rows = slice(first, first + FRAMES_BEFORE + FRAMES_AFTER + 1)
+    if not touching.any() or first < 0 or rows.stop > len(path.frame):
+        return None
+    whole = path.frame[rows][-1] - path.frame[first] == FRAMES_BEFORE + FRAMES_AFTER
+    return first if whole and path.valid[rows].all() else None
+
+
+def _windows(drops: SquareDrops, paths: list[SquarePath], starts: list[int]) -> Windows:
+    """Return one window around each drop's impact; its initial state is the fitted flight at the first sample."""
+    fall = np.array([0.0, -FALL, 0.0])
+    late = np.array([path.frame[k] * drops.dt for path, k in zip(paths, starts, strict=True)])[:, None]
+    q, v = (np.array([getattr(path, name) for path in paths]) for name in ("q", "v"))
+    n = FRAMES_BEFORE + FRAMES_AFTER + 1
+    return Windows(
+        q=q + late * v + 0.5 * late**2 * fall,
+        v=v + late * fall,
+        measured=np.array([path.pose[k : k + n] for path, k in zip(paths, starts, strict=True)]),
+        noise=np.array([FLIGHT + (MODEL if k >= FRAMES_BEFORE else 0.0) for k in range(n)]),
+        every=SUBSTEPS,
+        groups=np.arange(len(paths)),
+    )
+
+
+def format_squares(reports: Mapping[str, SquareReport]) -> str:
+    """Return one line per model: mean, standard deviation and median over drops, and the early means."""
+    width = max(len(name) for name in reports)
+    lines = [
+        f"{'':<{width}}  {'position, % of side':>22}  {'rotation, deg':>22}   up to {EARLY:g} s",
+        f"{'model':<{width}}  {'mean':>6} {'':>8} {'median':>6}  {'mean':>6} {'':>8} {'median':>6}   %     deg",
+    ]
+    for name, report in reports.items():
+        ran = report.ran
+        columns = []
+        for values in (report.position[ran], report.rotation[ran]):
+            columns.append(f"{values.mean():>6.1f} +- {values.std():>5.1f} {np.median(values):>6.1f}")
+        early = f"{report.early_position[ran].mean():>5.1f} {report.early_rotation[ran].mean():>5.1f}"
+        failed = f"  {len(report.failures)} failed" if report.failures else ""
+        lines.append(f"{name:<{width}}  {columns[0]}  {columns[1]}  {early}{failed}")
+    return "\n".join(lines)
+
+
+def format_paired(reports: Mapping[str, SquareReport]) -> str:
+    """Return the paired differences of every model from the last one, drop by drop."""
+    names = list(reports)
+    last = reports[names[-1]]
+    lines = [f"above '{names[-1]}' on the same drops (95 % of resampled means):"]
+    for name in names[:-1]:
+        position = paired_difference(reports[name].position, last.position)
+        rotation = paired_difference(reports[name].rotation, last.rotation)
+        lines.append(f"  {name}: {position} % of side, {rotation} deg")
+    return "\n".join(lines)
+
+
+def _interval(paired: Paired) -> dict[str, object]:
+    return {"mean": paired.difference, "interval_95": [paired.low, paired.high]}
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def squares_json(reports: Mapping[str, SquareReport]) -> dict[str, object]:
+    """Return number of drops and, by model, mean and single errors as JSON values; None if a simulation failed.
+
+    The paired differences are to the last model.
+    """
+    last = list(reports.values())[-1]
+    models = {
+        name: {
+            "position_percent": float(report.position[report.ran].mean()),
+            "rotation_deg": float(report.rotation[report.ran].mean()),
+            "early_position_percent": float(report.early_position[report.ran].mean()),
+            "early_rotation_deg": float(report.early_rotation[report.ran].mean()),
+            "position_percent_of_drops": _numbers(report.position),
+            "rotation_deg_of_drops": _numbers(report.rotation),
+            "position_above_last": _interval(paired_difference(report.position, last.position)),
+            "rotation_above_last": _interval(paired_difference(report.rotation, last.rotation)),
+            "failures": list(report.failures),
+        }
+        for name, report in reports.items()
+    }
+    count = len(next(iter(reports.values())))
+    return {"drops": count, "models": models}
+
+
+SHOWN = 4  # drops, from the best predicted to the worst
+
+
+def plot_planar_paths(
+    path: str | Path, drops: Sequence[tuple[str, FloatArray, FloatArray, FloatArray, FloatArray]]
+) -> Path:
+    """Draw recorded and simulated drops, path of the centre and angle over time; write a PNG.
+
+    Parameters
+    ----------
+    path
+        Path of the picture.
+    drops
+        For each drop: its title, times (m,) [s] and poses (m, 3) recorded, times (k,) and poses (k, 3) simulated; poses
+        are x, z [m] and angle [rad].
+    """
+    from contactlab.plotting.figures import CYCLE, new_figure, save_figure
+
+    figure, axes = new_figure(3.1 * len(drops), 5.2, len(drops), 2)
+    for k, (title, sampled, recorded, clock, simulated) in enumerate(drops):
+        above, below = axes[k], axes[len(drops) + k]
+        above.plot(1e3 * recorded[:, 0], 1e3 * recorded[:, 1], ".", color="0.45", markersize=3, label="recorded")
+        above.plot(1e3 * simulated[:, 0], 1e3 * simulated[:, 1], color=CYCLE[1], linewidth=1.2, label="simulated")
+        above.set_title(title, fontsize=9)
+        above.set_xlabel("x [mm]")
+        below.plot(sampled, np.degrees(recorded[:, 2]), ".", color="0.45", markersize=3)
+        below.plot(clock, np.degrees(simulated[:, 2]), color=CYCLE[1], linewidth=1.2)
+        below.set_xlabel("time [s]")
+        if k == 0:
+            above.set_ylabel("height of the centre [mm]")
+            below.set_ylabel("angle [deg]")
+    handles, words = axes[0].get_legend_handles_labels()
+    figure.legend(handles, words, frameon=False, fontsize=8, ncols=2, loc="outside lower center")
+    return save_figure(figure, path)
+
+
+def plot_drops(
+    folder: Path,
+    drops: SquareDrops,
+    paths: Sequence[SquarePath],
+    models: Mapping[str, SquareSettings],
+    reports: Mapping[str, SquareReport],
+) -> list[Path]:
+    """Draw the errors of every model, and drops from the best to the worst of the last one."""
+    from error_bars import plot_error_bars
+
+    errors = {
+        name: (report.position[report.ran], report.rotation[report.ran])
+        for name, report in reports.items()
+        if name in models
+    }
+    name = list(models)[-1]
+    ran = np.flatnonzero(reports[name].ran)
+    order = ran[np.argsort((reports[name].position + reports[name].rotation)[ran])]
+    places = [int(order[int(share * (len(order) - 1))]) for share in np.linspace(0.05, 0.95, SHOWN)]
+    shown = []
+    for i in places:
+        path = paths[i]
+        poses = square_poses(drops, path, models[name], SHARED_CALIBRATION)
+        off = f"{reports[name].position[i]:.0f} %, {reports[name].rotation[i]:.0f} deg"
+        clock = np.asarray(drops.dt / models[name].substeps * np.arange(len(poses)))
+        time = np.asarray(drops.dt * path.frame[path.valid])
+        shown.append((f"drop {path.number}: {off}", time, path.pose[path.valid], clock, poses))
+    return [plot_error_bars(folder / "drop_errors.png", errors), plot_planar_paths(folder / "drops.png", shown)]
+
+
+def main() -> int:
+    """Score the models on the drops of a file, or identify the numbers of the rigid one."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--identify", action="store_true")
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plots", type=Path)
+    arguments = parser.parse_args()
+    if arguments.identify:
+        recordings = square_recordings(arguments.data, threads=arguments.workers)
+        rows, _ = recordings.split(0.4)
+        print(fit(recordings, rows))
+        return 0
+    drops = load_square_drops(arguments.data)
+    paths = prepare(drops, SHARED_CALIBRATION, FALL)
+    wild = sum(int(np.count_nonzero(~one.valid)) for one in paths)
+    lost = sum(int(one.frame[-1]) + 1 - len(one.frame) for one in paths)
+    print(f"{len(drops)} drops of {drops.path.name}: {lost} frames lost, {wild} wild samples left out")
+    a, b, clear = rotation_sense(drops, paths, SHARED_CALIBRATION)
+    print(f"sense of rotation, from {clear} impacts on one corner: I d_omega = {a:.2f} (-r_x P_z) {b:+.2f} r_z P_x")
+    reports = {"held at the start": score_static_baseline(drops, paths)}
+    for name, settings in MODELS.items():
+        reports[name] = run_squares(drops, paths, settings, SHARED_CALIBRATION, threads=arguments.workers)
+    print(format_squares(reports))
+    print(format_paired(reports))
+    print("numbers fitted to the 364 public drops; error: mean over the samples of a drop, then over drops")
+    failures = [line for report in reports.values() for line in report.failures]
+    for line in failures[:5]:
+        print(f"failed: {line}")
+    if arguments.plots is not None:
+        arguments.plots.mkdir(parents=True, exist_ok=True)
+        for plot in plot_drops(arguments.plots, drops, paths, MODELS, reports):
+            print(f"wrote {plot}")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps({"square_drops": squares_json(reports)}, indent=1) + "\n")
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

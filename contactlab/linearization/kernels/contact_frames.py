@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.contact.kernels.contact_rows import fill_cross, planar_tangents
+from contactlab.contact.kernels.contact_rows import planar_tangents
 from contactlab.linearization.kernels.layout import (
     AXES,
     BOUND,
@@ -16,6 +16,7 @@ from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, NOTHING
 from contactlab.multibody.kernels.column_derivatives import column_rates
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
+from contactlab.spatial.kernels.vectors import cross, put, vector
 from contactlab.stepping.kernels.blocks import materials_of
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
@@ -110,7 +111,7 @@ def read_contacts(
         p, wrench = floats[POINT : POINT + 3], m.scratch6
         for k in range(3):
             wrench[3 + k] = z[0] * n[k] + own[FORCE + 1] * t1[k] + own[FORCE + 2] * t2[k]
-        fill_cross(p, wrench[3:6], wrench[0:3])
+        put(cross(vector(p), vector(wrench[3:6])), wrench[0:3])
         # Axes, bounds and moments of spin and rolling.
         if m.mode.shape[1] > 1:
             first, second = materials_of(world, ints)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.contact_rows import fill_cross
 from contactlab.linearization.kernels.contact_frames import (
     add_motion_at,
     axis,
@@ -37,6 +36,7 @@ from contactlab.linearization.kernels.layout import (
 )
 from contactlab.multibody.kernels.kinematics import add_cross_motion
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
+from contactlab.spatial.kernels.vectors import cross, put, vector
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, PackedWorld, StepControl, StepWork
 from contactlab.stepping.kernels.moments import STILL
@@ -69,7 +69,7 @@ def add_change(
         add_cross_motion(V, f.S[j], -1.0, six)
         add_motion_at(six, f.p[t.root[link]], x, sign, out)
     # Change of the point: omega x dp.
-    fill_cross(V[:3], dp, six[:3])
+    put(cross(vector(V[:3]), vector(dp)), six[:3])
     axpy(out[:3], sign, six[:3])
 
 
@@ -77,7 +77,7 @@ def add_change(
 def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, d1: FloatArray, d2: FloatArray) -> None:
     """Fill d1, d2 (3,) with the changes of the tangents t1, t2 of `planar_tangents` for a change dn of the normal n."""
     # The vector along the first tangent before normalisation, and its change.
-    fill_cross(plane, n, d1)
+    put(cross(vector(plane), vector(n)), d1)
     size = math.sqrt(dot(d1, d1))
     if size < 0.5:
         axis = 0
@@ -89,7 +89,7 @@ def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, 
         for k in range(3):
             d1[k] = -(dn[axis] * n[k] + n[axis] * dn[k])
     else:
-        fill_cross(plane, dn, d1)
+        put(cross(vector(plane), vector(dn)), d1)
     # Change of the unit vector, and of the second tangent n x t1.
     along = dot(t1, d1)
     for k in range(3):
@@ -212,7 +212,7 @@ def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArra
         for i in range(6):
             dp[k] += rates[k, i] * (of_b[i] - of_a[i])
     # The normal moves in the same way.
-    fill_cross(of_a[:3], n, dn)
+    put(cross(vector(of_a[:3]), vector(n)), dn)
     for k in range(3):
         for i in range(6):
             dn[k] += rates[3 + k, i] * (of_b[i] - of_a[i])
@@ -257,7 +257,7 @@ def contact_rates(
             turn_axes(n, t1, world.plane, dn, d1, d2)
             for k in range(3):
                 m.force_rates[number, k, j] = own[FORCE] * dn[k] + own[FORCE + 1] * d1[k] + own[FORCE + 2] * d2[k]
-            fill_cross(dp, force, moment)
+            put(cross(vector(dp), vector(force)), moment)
             if m.mode.shape[1] > 1:
                 add_moment(own, m.rolling_axis_rates[number, j], dn, d2, moment)
             for k in range(3):

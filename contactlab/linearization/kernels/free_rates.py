@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.contact.kernels.contact_rows import fill_cross
 from contactlab.linearization.kernels.contact_frames import at_start, copy, dot
 from contactlab.linearization.kernels.layout import DerivativeWork
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
@@ -31,6 +30,7 @@ from contactlab.multibody.kernels.velocity_products import (
     midpoint_spin,
     rotation_load,
 )
+from contactlab.spatial.kernels.vectors import cross, put, vector
 from contactlab.stepping.kernels.free_motion import free_motion, move_tree, turns_fast
 from contactlab.stepping.kernels.layout import (
     GYROSCOPIC_EXPLICIT,
@@ -58,7 +58,7 @@ def spin_slope(I: FloatArray, w: FloatArray, out: FloatArray) -> None:
     """Fill out (3, 3) with the transpose of d(w x I w)/dw = [w]x I - [I w]x, for a symmetric I."""
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
-        fill_cross(w, I[k], out[k])
+        put(cross(vector(w), vector(I[k])), out[k])
         out[k, j] += dot(I[i], w)
         out[k, i] -= dot(I[j], w)
 

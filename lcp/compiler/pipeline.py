@@ -5,6 +5,7 @@
 * Short loops (three axes, six velocities, the edges of a cone) are not unrolled or vectorised in kernels with many of
   them: this would make three times the code, which is not faster.
 * A kernel gets only the numbers of its tuples that it or its callees read.
+* A function that is inlined is read once, and copied for each call.
 * A variable assigned once remains a value. numba stores it in memory if a second block of the function reads it. For a
   tuple of fifty arrays every such access copies all of them, and the optimiser must find the one in use.
 """
@@ -12,11 +13,15 @@
 from __future__ import annotations
 
 import functools
+import io
+import pickle
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from lcp.compiler.releases import is_tested, marked, set_target_attributes
 
-__all__ = ["compiler_class", "rebuild_inner"]
+__all__ = ["compiler_class", "reading_once", "rebuild_inner", "without_copies"]
 
 
 @functools.cache
@@ -276,3 +281,75 @@ def rebuild_inner(target: Any, payload: Any) -> Any:
         reload_init=reload_init,
         referenced_envs=[],
     )
+
+
+def without_copies(inline_function: Callable[..., Any]) -> Callable[..., Any]:
+    """Inline a function without the two copies of its source that numba makes for every call.
+
+    Functions that numba inlines itself (overloads) are stored, and must be copied.
+    """
+    from numba.core import inline_closurecall
+
+    def inline(*arguments: Any, **named: Any) -> Any:
+        before = inline_closurecall.copy
+        inline_closurecall.copy = SimpleNamespace(deepcopy=lambda block: block)
+        try:
+            return inline_function(*arguments, **named)
+        finally:
+            inline_closurecall.copy = before
+
+    return inline
+
+
+def reading_once(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace `InlineWorker.run_untyped_passes`: read a function that is inlined once, and copy it for each call."""
+    known: dict[tuple[Any, bool], tuple[bytes, list[Any]]] = {}
+
+    def read_once(worker: Any, function: Any, enable_ssa: bool = False) -> Any:
+        key = function, enable_ssa
+        if key not in known:
+            known[key] = _pickled(read(worker, function, enable_ssa=enable_ssa))
+        # As reading does, for later requests.
+        worker.flags.enable_ssa = enable_ssa
+        pickled, kept = known[key]
+        unpickler = pickle.Unpickler(io.BytesIO(pickled))
+        unpickler.persistent_load = kept.__getitem__  # type: ignore[method-assign]
+        copy = unpickler.load()
+        # It gets a new identity, which names inlined variables.
+        derived = copy.derive(copy.blocks, loc=copy.loc)
+        derived._definitions = copy._definitions
+        return derived
+
+    return read_once
+
+
+def _pickled(function: Any) -> tuple[bytes, list[Any]]:
+    """Pickle a function in numba's language; return also the other objects in it, which copies share."""
+    from numba.core import ir
+
+    kept: list[Any] = []
+    own = (
+        ir.FunctionIR,
+        ir.Block,
+        ir.Scope,
+        ir.Inst,
+        ir.AbstractRHS,
+        ir.VarMap,
+        str,
+        dict,
+        list,
+        tuple,
+        set,
+        type(None),
+    )
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value: Any) -> int | None:
+            if isinstance(value, own):
+                return None
+            kept.append(value)
+            return len(kept) - 1
+
+    file = io.BytesIO()
+    Pickler(file).dump(function)
+    return file.getvalue(), kept

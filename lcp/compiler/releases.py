@@ -40,7 +40,7 @@ TESTED_RELEASES: dict[str, tuple[str, ...]] = {
     "passes": ("0.68",),
     # Repeated work is done once (`type_lookup_cache`).
     "spared": ("0.68",),
-    # A kernel that is inlined is not copied before (`type_lookup_cache`).
+    # A kernel that is inlined is not copied before (`pipeline`).
     "copies": _RELEASES,
     # Tuples and arrays are replaced by their scalars (`scalar_replacement`).
     "aggregates": _RELEASES,

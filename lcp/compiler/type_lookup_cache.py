@@ -3,18 +3,18 @@
 The types of ``a + b`` for two floats are looked up once, instead of a search among the candidates at every plus sign.
 The collector of cyclic garbage is disabled, because a compilation makes millions of objects that all remain.
 
-Each call of LLVM is announced to all listeners of compilation times. The name of a kernel contains the types of all its
-arguments, thousands of letters for a tuple of arrays, and is repeated at every call. Forty passes are run over each
-kernel. Around each pass numba formats its name and arguments for listeners, and looks through all statements for
-deletions of variables, which it adds at the end. In kernels without reference counts these deletions have no effect.
+To split variables that are assigned more than once, numba walks through all blocks for each of them, also blocks
+without it. It queries the type of functions and attributes at every call. Each call of LLVM is announced to all
+listeners of compilation times. The name of a kernel contains the types of all its arguments, thousands of letters for a
+tuple of arrays, and is repeated at every call. Forty passes are run over each kernel. Around each pass numba formats
+its name and arguments for listeners, and looks through all statements for deletions of variables, which it adds at the
+end. In kernels without reference counts these deletions have no effect.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
-import pickle
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -77,9 +77,12 @@ def _patches() -> list[tuple[Any, str, Any]]:
     from numba.core.ir import Inst
     from numba.core.postproc import PostProcessor
     from numba.core.targetconfig import TargetConfig
+    from numba.core.types.abstract import Type
     from numba.core.types.functions import BaseFunction
+    from numba.core.typing.context import BaseContext
 
     from lcp.compiler import scalar_replacement
+    from lcp.compiler.pipeline import reading_once, without_copies
 
     quiet = SimpleNamespace(debug=lambda *_: None)
     # Functions, because another release may lack some of the names.
@@ -91,15 +94,19 @@ def _patches() -> list[tuple[Any, str, Any]]:
             (PostProcessor, "run", _minimal_postprocessing(PostProcessor.run)),
             *((module, "new_error_context", _Context) for module in (lowering, typeinfer)),
         ],
-        "copies": lambda: [(InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function))],
+        "copies": lambda: [(InlineWorker, "inline_function", without_copies(InlineWorker.inline_function))],
         "aggregates": scalar_replacement.patches,
         "passes": lambda: [
             (PassManager, "_runPass", _run_pass_silently(PassManager._runPass)),
             (PostProcessor, "_insert_var_dels", _only_if_refcounted(PostProcessor._insert_var_dels)),
+            (Type, "__hash__", _remembering_hash(Type.__hash__)),
             (byteflow, "_logger", quiet),
             (ssa, "_logger", quiet),
         ],
         "spared": lambda: [
+            (ssa, "_run_ssa", _noting_blocks(ssa._run_ssa)),
+            (BaseContext, "resolve_value_type", _memoized_value_types(BaseContext)),
+            (BaseContext, "find_matching_getattr_template", _remembering_attributes(BaseContext)),
             (base, "_has_loc", _remembering_code(base._has_loc)),
             (ffi._lib_fn_wrapper, "__call__", _call_llvm),
             (funcdesc, "default_mangler", _short_mangling(funcdesc.default_mangler)),
@@ -114,29 +121,11 @@ def _patches() -> list[tuple[Any, str, Any]]:
                 _only_if(interpreter.peep_hole_fuse_dict_add_updates, _has_dictionary),
             ),
             (untyped_passes, "fixup_var_define_in_scope", _define_in_scopes),
-            (InlineWorker, "run_untyped_passes", _remembering_read(InlineWorker.run_untyped_passes)),
+            (InlineWorker, "run_untyped_passes", reading_once(InlineWorker.run_untyped_passes)),
             (lowering, "compute_use_defs", _remembering_last(lowering.compute_use_defs)),
         ],
     }
     return [one for name, places in patches.items() if is_tested(name) for one in places()]
-
-
-def _uncopied(inline_function: Callable[..., Any]) -> Callable[..., Any]:
-    """Inline a function without the two copies of its source that numba makes for every call.
-
-    Functions that numba inlines itself (overloads) are stored, and must be copied.
-    """
-    from numba.core import inline_closurecall
-
-    def inline(*arguments: Any, **named: Any) -> Any:
-        before = inline_closurecall.copy
-        inline_closurecall.copy = SimpleNamespace(deepcopy=lambda block: block)
-        try:
-            return inline_function(*arguments, **named)
-        finally:
-            inline_closurecall.copy = before
-
-    return inline
 
 
 def _variables(instruction: Any, value: Any) -> list[Any]:
@@ -357,55 +346,80 @@ def _only_if_refcounted(insert: Callable[..., None]) -> Callable[..., None]:
     return insert_deletions
 
 
-def _remembering_read(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Replace `InlineWorker.run_untyped_passes`: read a function that is inlined once, and copy it for each call."""
-    known: dict[tuple[Any, bool], tuple[bytes, list[Any]]] = {}
+def _noting_blocks(run_ssa: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace `ssa._run_ssa`: visit a block only for the variables in it."""
+    from numba.core import ssa
 
-    def read_once(worker: Any, function: Any, enable_ssa: bool = False) -> Any:
-        key = function, enable_ssa
+    def run(blocks: Any) -> Any:
+        named = {
+            label: {variable.name for statement in block.body for variable in statement.list_vars()}
+            for label, block in blocks.items()
+        }
+        rewrite = ssa._run_block_rewrite
+
+        def rewrite_some(blocks: Any, states: Any, handler: Any) -> Any:
+            name = states["varname"]
+            some = {label: block for label, block in blocks.items() if name in named[label]}
+            rewritten = rewrite(some, states, handler)
+            return {label: rewritten.get(label, block) for label, block in blocks.items()}
+
+        ssa._run_block_rewrite = rewrite_some
+        try:
+            return run_ssa(blocks)
+        finally:
+            ssa._run_block_rewrite = rewrite
+
+    return run
+
+
+def _memoized_value_types(context_class: Any) -> Callable[[Any, Any], Any]:
+    """Replace `resolve_value_type`: for functions, classes and modules, which kernels name repeatedly."""
+    from types import BuiltinFunctionType, FunctionType, ModuleType
+
+    from numba.core.dispatcher import Dispatcher
+
+    resolve = context_class.resolve_value_type
+    kinds = (BuiltinFunctionType, FunctionType, ModuleType, type, Dispatcher)
+    known: dict[int, tuple[Any, Any]] = {}
+
+    def resolved(context: Any, value: Any) -> Any:
+        if not isinstance(value, kinds):
+            return resolve(context, value)
+        if id(value) not in known:
+            known[id(value)] = resolve(context, value), value
+        return known[id(value)][0]
+
+    return resolved
+
+
+def _remembering_attributes(context_class: Any) -> Callable[[Any, Any, str], Any]:
+    """Replace `find_matching_getattr_template`: for arrays, tuples and modules."""
+    from numba.core import types
+
+    find = context_class.find_matching_getattr_template
+    kinds = (types.Array, types.BaseNamedTuple, types.Module)  # type: ignore[attr-defined]
+    known: dict[tuple[int, str], tuple[Any, Any]] = {}
+
+    def found(context: Any, kind: Any, attribute: str) -> Any:
+        if not isinstance(kind, kinds):
+            return find(context, kind, attribute)
+        key = id(kind), attribute
         if key not in known:
-            known[key] = _pickled(read(worker, function, enable_ssa=enable_ssa))
-        # As reading does, for later requests.
-        worker.flags.enable_ssa = enable_ssa
-        pickled, kept = known[key]
-        unpickler = pickle.Unpickler(io.BytesIO(pickled))
-        unpickler.persistent_load = kept.__getitem__  # type: ignore[method-assign]
-        copy = unpickler.load()
-        # It gets a new identity, which names inlined variables.
-        derived = copy.derive(copy.blocks, loc=copy.loc)
-        derived._definitions = copy._definitions
-        return derived
+            known[key] = find(context, kind, attribute), kind
+        return known[key][0]
 
-    return read_once
+    return found
 
 
-def _pickled(function: Any) -> tuple[bytes, list[Any]]:
-    """Pickle a function in numba's language; return also the other objects in it, which copies share."""
-    from numba.core import ir
+def _remembering_hash(hashed: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Cache the hash of a type, which numba computes from its whole content at every lookup."""
+    # The type is stored: another type has another id.
+    known: dict[int, tuple[int, Any]] = {}
 
-    kept: list[Any] = []
-    own = (
-        ir.FunctionIR,
-        ir.Block,
-        ir.Scope,
-        ir.Inst,
-        ir.AbstractRHS,
-        ir.VarMap,
-        str,
-        dict,
-        list,
-        tuple,
-        set,
-        type(None),
-    )
+    def remembered(kind: Any) -> int:
+        found = known.get(id(kind))
+        if found is None:
+            found = known[id(kind)] = hashed(kind), kind
+        return found[0]
 
-    class Pickler(pickle.Pickler):
-        def persistent_id(self, value: Any) -> int | None:
-            if isinstance(value, own):
-                return None
-            kept.append(value)
-            return len(kept) - 1
-
-    file = io.BytesIO()
-    Pickler(file).dump(function)
-    return file.getvalue(), kept
+    return remembered

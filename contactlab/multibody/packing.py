@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class NegativeMomentError(MultibodyError):
         self.body = body
 
 
-def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> dict[str, object]:
+def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> dict[str, Any]:
     """Return fields of `Model`: nq and nv, the packed model, the places of the bodies, and their starts in q and v.
 
     Raise `MultibodyError` if they are not a tree, or if a body would move with a negative moment of inertia.

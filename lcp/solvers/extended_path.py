@@ -91,6 +91,8 @@ class ExtendedPath:
         n = self.n
         # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row.
         ratios = self.T[:, n + 1] / self.T[:, n]
+        if not np.isfinite(ratios).all():
+            return Status.NOT_FINITE
         entering = self._step(int(np.flatnonzero(ratios == ratios.min())[-1]), n)
         while entering >= 0:
             if not record(self):
@@ -110,6 +112,7 @@ class ExtendedPath:
             if not np.isfinite(self.T[r, c]):
                 return Status.NOT_FINITE
             entering = self._step(r, c)
+        record(self)
         return Status.SOLVED
 
     def artificial(self) -> float:
@@ -214,4 +217,7 @@ def _least(h: Vector, h_low: Vector, h_error: Vector) -> NDArray[np.bool_]:
     s, s_low = two_sum(h, -h[best])
     t, _ = two_sum(h_low, -h_low[best])
     difference = s + (s_low + t)
-    return np.asarray(difference <= CERTAIN * np.maximum(h_error[best], h_error))
+    kept = np.asarray(difference <= CERTAIN * np.maximum(h_error[best], h_error))
+    # Also if its numbers are not finite.
+    kept[best] = True
+    return kept

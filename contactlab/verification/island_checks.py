@@ -82,9 +82,9 @@ def island_findings(
     for condition, own, values in problem.measures():
         own, values = own[members[0][own]], values[members[0][own]]
         yield condition, contacts.at[own], islands.label[islands.of_contacts[own]], portion.contacts[own], values
-    columns = (rows[f"joint_{name}"][portion.joints] for name in ("force", "error", "rate"))
+    force, error, rate = (rows[f"joint_{name}"][portion.joints] for name in ("force", "error", "rate"))
     moves = J_joints, Y_joints, v_plus, speed, lively[islands.of_joints], portion.h[portion.joint_at]
-    joined = JointProblem(numbers, portion.joint_at, islands.of_joints, *columns, *moves)
+    joined = JointProblem(numbers, portion.joint_at, islands.of_joints, force, error, rate, *moves)
     for condition, own, values in joined.measures(laws):
         own, values = own[members[1][own]], values[members[1][own]]
         yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values

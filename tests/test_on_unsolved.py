@@ -71,7 +71,7 @@ def stops(share, **options):
 
 @pytest.mark.parametrize("value", ["goon", "stop", None, True])
 def test_other_values_are_refused_by_name(value):
-    with pytest.raises(SimulationConfigError, match="on_unsolved: must be 'go on' or 'raise'") as caught:
+    with pytest.raises(SimulationConfigError, match="on_unsolved: must be one of 'go on', 'raise'") as caught:
         TimeStepping(1e-3, on_unsolved=value)
     assert caught.value.field == "on_unsolved"
 

@@ -244,6 +244,7 @@ def fastest_of_stops(parameters: Parameters, rate: float) -> float:
 @kernel(inner=True)
 def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i: int, edges: int) -> None:
     """Fill the nonzero column ranges of the rows [N; F] of island ``i``, and the first columns of its trees."""
+    # first columns of the island's trees
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
     r = edges // 2
@@ -251,6 +252,7 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
     for n in range(trees):
         island.tree_starts[n] = work.tree_offset[work.island_trees[work.tree_start[i] + n]]
     island.tree_starts[trees] = work.island_nv[i]
+    # the trees of the two bodies, in order
     for c in range(nc):
         index = work.island_contacts[first + c]
         lower = world.bodies[work.contact_int[index, BODY_B], BODY_TREE]
@@ -259,13 +261,16 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
         if upper < 0:
             upper = lower
         lower, upper = min(lower, upper), max(lower, upper)
+        # their columns in the row
         span = island.column_ranges[c]
         span[0] = work.tree_offset[lower]
         span[1] = span[0] + world.trees[lower + 1, TREE_DOF] - world.trees[lower, TREE_DOF]
         span[2] = work.tree_offset[upper]
         span[3] = span[2] + world.trees[upper + 1, TREE_DOF] - world.trees[upper, TREE_DOF]
+        # both bodies in one tree: the second range is empty
         if lower == upper:
             span[2] = span[1]
+        # friction rows have the ranges of their normal row
         for row in range(nc + c * r, nc + (c + 1) * r):
             copy_array(span, island.column_ranges[row])
 

@@ -201,6 +201,7 @@ def fill_joint_row(
     Y: FloatArray,
 ) -> tuple[float, float, float, float]:
     """Fill J and Y = M^-1 J (nv,) of a row on its island's velocities; return k, gamma, and the bounds of its force."""
+    # go through the row's trees
     row = joints.rows[number]
     kind = row.kind
     fill_array(J, 0.0)
@@ -210,6 +211,7 @@ def fill_joint_row(
         first = world.trees[tree, TREE_DOF]
         last = world.trees[tree + 1, TREE_DOF]
         at = work.tree_offset[tree]
+        # entries of the row: from the loop's gradients, or 1 at its own coordinate
         if kind in (LOOP, SPRING):
             copy_array(joints.loop_G[row.loop_row, first:last], J[at : at + last - first])
         else:
@@ -217,7 +219,9 @@ def fill_joint_row(
                 J[at + row.dof - first] = row.sign if kind == LIMIT else 1.0
             if kind == MIMIC and first <= row.other < last:
                 J[at + row.other - first] = -row.factor
+        # response of the tree to the row
         end = at + last - first
         copy_array(J[at:end], Y[at:end])
         solve_tree(world, work, tree, Y[at:end])
+    # constant rate, softness and bounds
     return joint_law(work, joints, number, parameters)

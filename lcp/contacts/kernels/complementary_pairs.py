@@ -366,15 +366,19 @@ def add_compliance(gamma: float, eps: float, D: Floats, g: Floats) -> None:
 
     E has gamma + eps along the normal and eps across it. At entry the first row of D has only its first entry.
     """
+    # the normal row, which depends on its own rate only
     soft = gamma + eps
     normal = 1.0 / (1.0 + D[0, 0] * soft)
+    # inverse of the friction rows' 2 by 2 system
     a, b, c, d = 1.0 + eps * D[1, 1], eps * D[1, 2], eps * D[2, 1], 1.0 + eps * D[2, 2]
     inverse = 1.0 / (a * d - b * c)
     D[0, 0] *= normal
     g[0] *= normal
+    # right sides and slopes of friction, without the normal row's share
     g1, g2 = g[1] - soft * D[1, 0] * g[0], g[2] - soft * D[2, 0] * g[0]
     x1, x2 = D[1, 0] * (1.0 - soft * D[0, 0]), D[2, 0] * (1.0 - soft * D[0, 0])
     g[1], g[2] = inverse * (d * g1 - b * g2), inverse * (a * g2 - c * g1)
+    # columns of the friction rows
     y1, z1, y2, z2 = D[1, 1], D[1, 2], D[2, 1], D[2, 2]
     D[1, 0], D[2, 0] = inverse * (d * x1 - b * x2), inverse * (a * x2 - c * x1)
     D[1, 1], D[2, 1] = inverse * (d * y1 - b * y2), inverse * (a * y2 - c * y1)
@@ -397,10 +401,12 @@ def newton_step(
     With ``form`` the matrix is formed and factored, otherwise its present factors are used. Return False if the matrix
     is singular.
     """
+    # slopes of the forces by the rates, and impulses of the right sides
     contacts, joined, dv = search.contacts, search.joined, search.trial_v
     first = rows.nc + rows.nr
     fill_slopes(rows, search, x)
     dv[:] = 0.0
+    # contacts: condense their pairs, with compliance, to forces by rates
     for c in range(rows.r.shape[0]):
         gamma = rows.gamma[rows.cone_contacts[c]]
         if gamma + eps > 0.0:
@@ -408,15 +414,19 @@ def newton_step(
         apply_contact_impulse(rows, polygon, c, x.g[c], dv)
         if form:
             fill_contact_stiffness(rows, polygon, c, x.D[c], contacts.B[c])
+    # joint rows: impulses of their right sides
     for i in range(joined.p.shape[0]):
         if joined.slope[i] > 0.0:
             apply_row_impulse(rows, first + i, x.joined[0, i], dv)
+    # form and factor the matrix
     if form:
         form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
             return False
+    # velocities, then rates of the contacts
     solve_panels(search.trees, search.K, dv)
     fill_contact_rates(rows, polygon, dv, 0.0, x.du)
+    # compliance changes the rates by the contact's own force step
     for c in range(rows.r.shape[0]):
         soft = rows.gamma[rows.cone_contacts[c]] + eps
         if soft > 0.0:
@@ -426,16 +436,19 @@ def newton_step(
             du[1] += eps * (g[1] - D[1, 0] * a - D[1, 1] * b - D[1, 2] * d)
             du[2] += eps * (g[2] - D[2, 0] * a - D[2, 1] * b - D[2, 2] * d)
         fill_contact_step(x, c, dz, dw)
+    # joint rows: steps of the pairs for the lower and upper bounds
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         k = at + 2 * i
         dz[k] = dz[k + 1] = dw[k] = dw[k + 1] = 0.0
         if not joined.slope[i] > 0.0:
             continue
+        # change of the rate and of the force
         rate = row_dot(rows, first + i, dv)
         dp = x.joined[0, i] - joined.slope[i] * rate
         rate += joined.gamma[i] * dp - x.off[k]
         x.joined[1, i] = dp
+        # each bound's slack follows from its complementarity equation
         lower, upper = x.product[k] > 0.0, x.product[k + 1] > 0.0
         if lower:
             dz[k], dw[k] = dp, (x.right[k] - x.w[k] * dp) / x.z[k]
@@ -452,6 +465,7 @@ def newton_step(
 @kernel(inner=True)
 def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
     """Fill the step dz, dw of contact c's pairs, from the change ``x.du[c]`` of its rates and the right sides."""
+    # normal pair
     z, w, right, off, du = x.z, x.w, x.right, x.off, x.du[c]
     at, last, mu = c * x.width, x.width - 1, x.mu[c]
     for i in range(at, at + x.width):
@@ -460,6 +474,7 @@ def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
     dw[at] = (right[at] - w[at] * dz[at]) / z[at] if z[at] >= w[at] else du[0] - off[at]
     if mu == 0.0:
         return
+    # circular cone: the step in the Nesterov-Todd scaling
     if x.disc:
         size, a0, a1, a2 = nesterov_todd_scaling(x, at)
         flat = 2.0 * a0 * a0 - 1.0
@@ -472,6 +487,7 @@ def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
         dw[at + 1] = right[at + 1] - size * (flat * b0 + 2.0 * a0 * (a1 * b1 + a2 * b2))
         dw[at + 2], dw[at + 3] = e1, e2
         return
+    # polygon: edge forces for a slip speed of zero, and the sums for the cone row
     total = spent = 0.0
     d_last = z[at + last] / w[at + last]
     constant = (right[at + last] + z[at + last] * off[at + last]) / z[at + last] - mu * dz[at]
@@ -482,8 +498,10 @@ def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
         dw[at + i] = along - off[at + i]
         total += d
         constant += dz[at + i]
+    # slip speed from the cone row
     slip = d_last / (1.0 + d_last * total) * constant
     dz[at + last] = slip
+    # add its share to the edges
     for i in range(1, last):
         dz[at + i] -= z[at + i] / w[at + i] * slip
         dw[at + i] += slip

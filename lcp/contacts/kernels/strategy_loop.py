@@ -461,9 +461,11 @@ def select_from_modes(
     If they are found, they replace the accepted forces in ``answer``, otherwise these are restored. In both cases the
     result has ``strategy``.
     """
+    # keep the accepted forces
     for i in range(answer.z.shape[0]):
         answer.best_z[i] = answer.z[i]
     answer.state[BEST_RESIDUAL] = 0.0
+    # look for the modes of equal compliance from them
     reached = try_active_set(case.rows, polygon, search)
     systems += reached.systems
     if reached.eps > 0.0:
@@ -472,6 +474,7 @@ def select_from_modes(
         systems += found.systems
         if found.outcome == EQUAL_COMPLIANCE:
             return SearchResult(strategy, EQUAL_COMPLIANCE, systems)
+    # not found: restore the accepted forces and their measures
     for i in range(answer.z.shape[0]):
         answer.z[i] = answer.best_z[i]
     accept_or_keep_best(case, answer, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf))
@@ -484,19 +487,24 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
 
     Arguments and results are as for `solve_first` and `solve_from_sweeps`, after which it runs.
     """
+    # state, cone and budget of the island
     case = with_packed_rows(case, wf, wi, False)
     search = solver_state_views(case.rows, case.tree_starts, wf, wi)
     polygon = cone_view(case.rows, case.exact_cone, wf, wi)
     most, systems, turn, lines = system_budget(case.rows, search, FALLBACK_WORK), 0, 0, 0
+    # count the turns of the strategies that occur more than once
     for strategy in FALLBACK_STRATEGIES:
         turn += 1 if strategy == INTERIOR_POINT else 0
         lines += 1 if strategy == PROXIMAL_POINT else 0
+        # the budget is larger while the best forces are far from acceptable
         limit = most if answer.state[BEST_RESIDUAL] <= ACCEPTABLE_VIOLATION else FAR_BUDGET_FACTOR * most
         spare = strategy == INTERIOR_POINT and polygon.exact and turn > CONE_TURNS
         if systems >= limit or not is_enabled(case, strategy) or spare:
             continue
+        # proximal points start from the best forces, if any exist
         if strategy == PROXIMAL_POINT and not answer.state[BEST_RESIDUAL] < math.inf:
             continue
+        # find forces by the strategy
         if strategy == REUSE:
             if not case.warm_start or (answer.state[BLEND] == 0.0) != (turn == 0):
                 continue
@@ -512,10 +520,12 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
                 made = select_rigid(case, answer, polygon, search, reached.systems, wf)
         else:
             made = StrategyResult(OTHER_FORCES, try_interior_point(case, answer, polygon, search, turn - 2, wf))
+        # accept or reject them
         systems += made.systems
         if made.outcome != NO_FORCES:
             found = accept_candidate(case, answer, polygon, search, strategy, made, 1.0, wf)
             systems += found.systems - made.systems
+            # accepted forces of the interior point method give modes for equal compliance
             if found.attempt > REUSE and found.outcome == OTHER_FORCES and turn > 1 and is_enabled(case, ACTIVE_SET):
                 return select_from_modes(case, answer, polygon, search, strategy, systems, wf)
             if found.attempt != NO_STRATEGY:

@@ -67,17 +67,20 @@ def swap_run(
     ``order[STORE]`` and ``order[LOAD]`` are the numbers of the two runs, -1 for none. A loaded run begins a step.
     ``smallest_h``: minimum step of an adaptive stepper.
     """
+    # store the run in memory
     i = order[STORE]
     if i >= 0:
         if control.n_previous > slots.contact_id.shape[1]:
             return STATE_CAPACITY_EXCEEDED
         store_run(slots, start, i, work, joints, chunk, control, parameters)
         order[STORE] = -1
+    # load the other run
     i = order[LOAD]
     if i >= 0:
         if slots.contacts[i] > work.previous_id.shape[0]:
             return BUFFER_CAPACITY_EXCEEDED
         load_run(slots, start, i, work, joints, control, parameters)
+        # step size with which it continues
         control.allow_uncertified = order[ALLOW_UNCERTIFIED]
         parameters.h = parameters.h_max
         if parameters.adaptive != 0 and parameters.last_h != 0.0:

@@ -411,16 +411,19 @@ def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> Contac
     The island's column ranges belong to [N; F; L; B] after joint rows are added. If there are rows G, these and the
     rows after them have all columns.
     """
+    # numbers of rows
     progress = island.progress[0]
     nc = progress.nc
     nv = progress.nv
     nr = progress.nr
     m = nc + nr + progress.nl + progress.ng + progress.nbox
+    # bounds of the boxed rows
     lo = island.k[:0]
     hi = island.k[:0]
     if joints is not None:
         lo = joints.lo[: progress.nbox]
         hi = joints.hi[: progress.nbox]
+    # views of the island's buffers
     return ContactSystem(
         h,
         nc,
@@ -450,6 +453,7 @@ def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> Contac
 @kernel(inline=True)
 def rows_left(rows: ContactSystem, island: IslandWork, joints: JointRows) -> ContactSystem:
     """Return the rows [N; F; L; B] that remain after `eliminate_equalities` has eliminated the rows G."""
+    # the remaining rows, and velocities v0 that satisfy the equations
     nv = rows.v_free.shape[0]
     m = rows.k.shape[0] - rows.nb
     return ContactSystem(

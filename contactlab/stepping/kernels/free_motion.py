@@ -199,7 +199,7 @@ def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int)
     n = b - a
     own = view_2d(work.free, 0, 2, n)
     start, force = own[0], own[1]
-    # a tree of one body starts from its velocity and force
+    # start of a lone body: its velocity and applied force; of other trees: v_free + M^-1 products
     for j in range(n):
         if row[FREE_KIND] == FREE_ALONE:
             start[j] = work.v[a + j]

@@ -406,7 +406,7 @@ def newton_step(
     first = rows.nc + rows.nr
     fill_slopes(rows, search, x)
     dv[:] = 0.0
-    # contacts: condense their pairs, with compliance, to forces by rates
+    # contacts: include the compliance in the slopes, and add the impulses of the right sides
     for c in range(rows.r.shape[0]):
         gamma = rows.gamma[rows.cone_contacts[c]]
         if gamma + eps > 0.0:

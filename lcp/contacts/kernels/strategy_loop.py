@@ -525,7 +525,7 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
         if made.outcome != NO_FORCES:
             found = accept_candidate(case, answer, polygon, search, strategy, made, 1.0, wf)
             systems += found.systems - made.systems
-            # accepted forces of the interior point method give modes for equal compliance
+            # from the second interior-point turn on, look for equal-compliance forces from the accepted ones
             if found.attempt > REUSE and found.outcome == OTHER_FORCES and turn > 1 and is_enabled(case, ACTIVE_SET):
                 return select_from_modes(case, answer, polygon, search, strategy, systems, wf)
             if found.attempt != NO_STRATEGY:

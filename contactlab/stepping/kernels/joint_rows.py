@@ -64,7 +64,7 @@ def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
 
     The user's own rows are already filled and in no block: they stay unchanged.
     """
-    # scales that the user's rows have already
+    # scales from the entries of G, where the user's own rows are filled
     G = joints.loop_G
     nothing = joints.empty_floats
     for i in range(G.shape[0]):
@@ -226,7 +226,7 @@ def fill_joint_row(
         first = world.trees[tree, TREE_DOF]
         last = world.trees[tree + 1, TREE_DOF]
         at = work.tree_offset[tree]
-        # entries of the row: from the loop's gradients, or 1 at its own coordinate
+        # entries of the row: the loop's gradients, or a unit entry at its own coordinate
         if kind in (LOOP, SPRING):
             copy_array(joints.loop_G[row.loop_row, first:last], J[at : at + last - first])
         else:

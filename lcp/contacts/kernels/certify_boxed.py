@@ -44,7 +44,7 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats,
     for b in range(lo.shape[0]):
         i = first + b
         rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
-        # the scale is at least the share of the larger bound that rounding affects
+        # the scale is at least a small fraction of the speed that the larger bound causes
         response = row_response(rows, i)
         least = MIN_RELATIVE_SCALE * response * larger_bound(lo[b], hi[b])
         if scale < least:

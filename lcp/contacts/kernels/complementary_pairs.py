@@ -113,9 +113,11 @@ def fill_start(
     z and w of contacts are ``forces`` and ``rates`` times the sizes that follow from the free motion and the responses.
     Return the unit of the products: the mean of speed^2 / response over the contacts.
     """
+    # unit of the speeds, 1 without free motion
     contacts, joined = search.contacts, search.joined
     speed = search.speed if search.speed > 0.0 else 1.0
     total = 0.0
+    # contacts: equal forces and rates for all pairs, scaled by the response
     for c in range(rows.r.shape[0]):
         own = max(contacts.diagonal[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
         mu = friction_bound(rows, c) if rows.r[c] > 0 else 0.0
@@ -131,9 +133,11 @@ def fill_start(
                 x.z[i] = x.w[i] = 0.0
         else:
             x.z[last], x.w[last] = forces * speed, rates * speed / own
+        # products that central points keep
         for i in range(at, last + 1):
             x.product[i] = x.z[i] * x.w[i] if i == at or x.mu[c] > 0.0 else 0.0
         total += speed * speed / own
+    # joint rows: pairs of the finite bounds, and none for rows that cannot move
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         lo, hi, own = joined.lo[i], joined.hi[i], joined.diagonal[i]
@@ -141,6 +145,7 @@ def fill_start(
             x.z[at + 2 * i + j] = x.w[at + 2 * i + j] = 1.0
             x.product[at + 2 * i + j] = 0.0
         p = min(max(0.0, lo), hi)
+        # a force inside the bounds, near zero
         if own > 0.0 and lo < hi:
             inside = min(forces * speed / own, 0.5 * (hi - lo))
             p = min(max(0.0, lo + inside), hi - inside)
@@ -150,6 +155,7 @@ def fill_start(
                     x.z[at + 2 * i + j] = far
                     x.w[at + 2 * i + j] = forces * rates * speed * speed / (own * far)
                     x.product[at + 2 * i + j] = x.z[at + 2 * i + j] * x.w[at + 2 * i + j]
+        # the force at the start
         joined.p[i] = p
         x.kept[0, at + 2 * i] = p
     return total / rows.r.shape[0]
@@ -196,6 +202,7 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
     ``eps`` is the compliance of contacts in M; the rates in the state are without it.
     """
     contacts, joined, z, w, miss = search.contacts, search.joined, x.z, x.w, x.miss
+    # contact forces from z: normal, and the disc's vector or the sum over edges
     last = x.width - 1
     for c in range(rows.r.shape[0]):
         p, at = contacts.p[c], c * x.width
@@ -208,6 +215,7 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
                 p[2] += z[at + 1 + i] * x.edges[i, 1]
         if rows.r[c] == 1:
             p[2] = 0.0
+    # joint forces from the distance to a bound
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         # From the nearer bound, so that no digits are lost.
@@ -216,7 +224,9 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
             joined.p[i] = joined.lo[i] + z[at + 2 * i]
         elif upper:
             joined.p[i] = joined.hi[i] - z[at + 2 * i + 1]
+    # rates at these forces
     recover_velocity(rows, polygon, search)
+    # misfit of the contacts' normal, edge and bound equations
     for c in range(rows.r.shape[0]):
         p, s, at = contacts.p[c], contacts.s[c], c * x.width
         u1, u2 = s[1] + eps * p[1], s[2] + eps * p[2]
@@ -231,6 +241,7 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
             miss[at + i] = w[at + i] - z[at + last] - (x.edges[i - 1, 0] * u1 + x.edges[i - 1, 1] * u2)
             left -= z[at + i]
         miss[at + last] = w[at + last] - left
+    # misfit of the joint rows
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         rate = -joined.s[i] - joined.gamma[i] * joined.p[i]
@@ -333,6 +344,7 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
             D[1, 1] += d * t1 * t1
             D[1, 2] += d * t1 * t2
             D[2, 2] += d * t2 * t2
+        # eliminate the slip speed
         share = d_last / (1.0 + d_last * total)
         g[1] -= a1 * share * constant
         g[2] -= a2 * share * constant
@@ -341,6 +353,7 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
         D[1, 2] -= a1 * share * a2
         D[2, 2] -= a2 * share * a2
         D[2, 1] = D[1, 2]
+    # joint rows: each finite bound adds stiffness
     joined, at = search.joined, rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         joined.slope[i] = x.joined[0, i] = 0.0
@@ -354,6 +367,7 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
                 free = False
                 stiffness += w[k] / z[k]
                 force += right[k] / z[k] if j == 0 else -right[k] / z[k]
+        # a row without bounds gets a small compliance
         if free:
             stiffness += FREE_COMPLIANCE * joined.diagonal[i]
         joined.slope[i] = 1.0 / stiffness

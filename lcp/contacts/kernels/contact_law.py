@@ -99,7 +99,7 @@ def contact_rates(rows: ContactSystem, polygon: FrictionCone, c: int, v: Floats,
         s[0] = row_dot(rows, normal, v) + known * rows.k[normal]
         if rows.r[c] == 1:
             s[1] = row_dot(rows, first, v) + known * rows.k[first]
-    # a cone of moments has its rates scaled by its bound
+    # the rates of a cone of moments are scaled by its length
     if c >= rows.nc:
         s[1] *= rows.mu[c]
         s[2] *= rows.mu[c]

@@ -104,7 +104,7 @@ def store_dv_deps(
             p0, p1, p2 = contacts.p[c, 0], contacts.p[c, 1], contacts.p[c, 2]
             projected_force(polygon, rows.mu[c], contacts.mode[c], p0, p1, p2, contacts.p[c])
             apply_contact_impulse(rows, polygon, c, contacts.p[c], x)
-        # correction of y
+        # the factored matrix gives the correction of y
         solve_panels(search.trees, search.K, x)
         for p in range(nv):
             y[p] += x[p]

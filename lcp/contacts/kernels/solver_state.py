@@ -189,7 +189,7 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
         row += rows.r[c]
         if rows.r[c] != r and (c < rows.nc or r < 1 or rows.r[c] != 1):
             r = -1
-    # in the plane the cone is a segment
+    # fewer than two directions: no friction, friction in a plane, or unequal cones
     if r < 2:
         if r == 1:
             fill_edge_directions(1, turns)

@@ -300,6 +300,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     wf, wi
         Workspaces, of length `workspace_float_size` and `state_int_size`.
     """
+    # right side, scales and rounding of the problem
     case = with_delassus_diagonal(case, diagonal_view(case.rows, wf))
     rows = case.rows
     diagonal, loads = state_diagonal_view(rows, wf), row_scales_view(rows, wf)
@@ -308,9 +309,11 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         answer.v_plus[p] = rows.v_free[p]
     add_reference_forces(rows, answer.v_plus)
     fill_rhs_and_scales(rows, case.posed, answer.v_plus, diagonal, answer.q, loads)
+    # nothing is accepted yet
     answer.state[BEST_RESIDUAL] = math.inf
     answer.state[PATH_END] = PATH_END_UNKNOWN
     share = 1.0
+    # contacts that separate without forces: all forces are zero
     if case.equal_compliance and is_enabled(case, REUSE) and separates_freely(rows, answer.q, loads):
         answer.z[:] = 0.0
         fill_residuals(case, answer, diagonal, loads)
@@ -319,6 +322,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance
         ):
             return SearchResult(REUSE, EQUAL_COMPLIANCE, 0)
+    # forces of the step before: measure how well they solve this problem
     if case.warm_start:
         for i in range(answer.z.shape[0]):
             answer.z[i] = max(case.z0[i], 0.0)
@@ -338,8 +342,10 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         alone = rows.nc == 1 and rows.nl + rows.lo.shape[0] == 0
         if share == 0.0 and (alone or not case.equal_compliance):
             return SearchResult(REUSE, EQUAL_COMPLIANCE, 0)
+    # neither a start nor a selection: nothing to do here
     if not (case.warm_start or case.equal_compliance):
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
+    # state and cone of the strategies, if they can solve the problem
     fill_zero_diagonal(rows, diagonal)
     case = with_packed_rows(case, wf, wi, True)
     rows = case.rows
@@ -348,8 +354,10 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     if case.enabled == 0 or not is_supported(rows, polygon, search):
         answer.state[BEST_RESIDUAL] = NOT_SUPPORTED
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
+    # solved forces may still be the equal-compliance ones
     if share == 0.0 and is_enabled(case, ACTIVE_SET) and is_still_equal_compliance(case, answer, polygon, search):
         return SearchResult(REUSE, EQUAL_COMPLIANCE, 1)
+    # start from the forces before; small islands first try that all contacts stick
     if case.warm_start:
         load_forces(rows, polygon, search, case.z0)
         if (
@@ -366,21 +374,26 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
                 # Reset, as if this had not been tried.
                 answer.state[BEST_RESIDUAL] = math.inf
                 load_forces(rows, polygon, search, case.z0)
+    # without equal compliance and a warm start, sweeps are next
     order_elimination(search.trees, rows.column_ranges)
     answer.state[BLEND] = share
     if not (case.equal_compliance and case.warm_start and is_enabled(case, ACTIVE_SET)):
         return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, 0)
+    # active set from the modes of the forces before
     reached = try_active_set(rows, polygon, search)
     answer.state[SYSTEMS_SOLVED] = reached.systems
+    # not converged: bodies at rest keep their forces, otherwise sweeps are next
     if reached.eps == 0.0:
         if is_enabled(case, REUSE):
             stands, more = reuse_at_rest(case, answer, polygon, search, wf)
             if stands:
                 return SearchResult(REUSE, OTHER_FORCES, reached.systems + more)
         return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, reached.systems)
+    # converged to the forces before: reuse them
     if share == 0.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES):
         store_dv_deps(case, answer, polygon, search, final_compliance(rows, search))
         return SearchResult(REUSE, outcome_at_end(rows, polygon, search), reached.systems)
+    # otherwise remove the compliance, and accept or reject the forces
     made = select_rigid(case, answer, polygon, search, reached.systems, wf)
     answer.state[SYSTEMS_SOLVED] = made.systems
     found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)

@@ -153,7 +153,7 @@ def rolling_axes(
     spin = dot3(normal, w)
     for j in range(3):
         w[j] -= spin * normal[j]
-    # a rolling body has its first axis along it, and the second across
+    # if the body rolls: the first axis along the rolling, the second perpendicular to it
     speed = math.sqrt(dot3(w, w))
     if speed > STILL:
         for j in range(3):

@@ -205,7 +205,7 @@ def reach_of_planes(world: PackedWorld, work: StepWork, c: Collision, h: float, 
                 squared += max(abs(c.boxes[j, k] - o), abs(c.boxes[j, 3 + k] - o)) ** 2
             if c.link[j] >= 0:
                 far = max(far, math.sqrt(squared))
-        # speeds of the half-space relative to its surface's own motion
+        # speeds of the half-space without the motion of its belt
         s = work.motion_twist[row]
         belt = work.belt_twist[row]
         spin = math.sqrt((s[0] - belt[0]) ** 2 + (s[1] - belt[1]) ** 2 + (s[2] - belt[2]) ** 2)

@@ -133,7 +133,7 @@ def fill_start(
                 x.z[i] = x.w[i] = 0.0
         else:
             x.z[last], x.w[last] = forces * speed, rates * speed / own
-        # products that central points keep
+        # products z w of the start
         for i in range(at, last + 1):
             x.product[i] = x.z[i] * x.w[i] if i == at or x.mu[c] > 0.0 else 0.0
         total += speed * speed / own
@@ -392,7 +392,7 @@ def add_compliance(gamma: float, eps: float, D: Floats, g: Floats) -> None:
     g1, g2 = g[1] - soft * D[1, 0] * g[0], g[2] - soft * D[2, 0] * g[0]
     x1, x2 = D[1, 0] * (1.0 - soft * D[0, 0]), D[2, 0] * (1.0 - soft * D[0, 0])
     g[1], g[2] = inverse * (d * g1 - b * g2), inverse * (a * g2 - c * g1)
-    # columns of the friction rows
+    # slopes of the friction rows
     y1, z1, y2, z2 = D[1, 1], D[1, 2], D[2, 1], D[2, 2]
     D[1, 0], D[2, 0] = inverse * (d * x1 - b * x2), inverse * (a * x2 - c * x1)
     D[1, 1], D[2, 1] = inverse * (d * y1 - b * y2), inverse * (a * y2 - c * y1)

@@ -107,21 +107,27 @@ def recompute_energy_terms(
     moved
         (n, nt) filled with 1 for each tree that the Runge-Kutta method moves.
     """
+    # go through the steps
     c = 0
     other = work.scratch[0:3]
     for i in range(h.shape[0]):
+        # state and applied force of the step
         copy_array(q[i], work.q)
         for j in range(v.shape[1]):
             work.v[j] = v[i, j]
             work.tau[j] = tau[i, j] if tau.shape[0] > 0 else 0.0
+        # free motion from this state
         fill_frames(
             world.ints, world.floats, work.q, work.v, view_2d(work.W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, work.W
         )
         free_motion(world, work, None, h[i], parameters)
+        # impulses of gravity and velocity products
         for j in range(v.shape[1]):
             bias[i, j] = work.Mv[j] - work.momentum[j] - h[i] * work.tau[j]
+        # free trees that the Runge-Kutta method moves
         if parameters.accurate != 0 and world.free.shape[0] > 0:
             account_free_trees(world, work, parameters, joints, targets[i], in_island[i], h[i], bias[i], moved[i])
+        # relative velocity at each contact of the step, before and after
         while c < contact_step.shape[0] and contact_step[c] == i:
             a = contact_body[c, 0]
             b = contact_body[c, 1]
@@ -130,6 +136,7 @@ def recompute_energy_terms(
                 relative_velocity(world, work, a, b, contact_point[c], v[i + moment], other, velocity[:3])
                 relative_turning(world, work, a, b, v[i + moment], velocity[3:])
             c += 1
+        # kinetic energy after the step, at the configuration before it
         fill_frames(
             world.ints, world.floats, work.q, v[i + 1], view_2d(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W
         )

@@ -67,17 +67,20 @@ def swap_run(
     ``order[STORE]`` and ``order[LOAD]`` are the numbers of the two runs, -1 for none. A loaded run begins a step.
     ``smallest_h``: minimum step of an adaptive stepper.
     """
+    # store the run in memory
     i = order[STORE]
     if i >= 0:
         if control.n_previous > slots.contact_id.shape[1]:
             return STATE_CAPACITY_EXCEEDED
         store_run(slots, start, i, work, joints, chunk, control, parameters)
         order[STORE] = -1
+    # load the other run
     i = order[LOAD]
     if i >= 0:
         if slots.contacts[i] > work.previous_id.shape[0]:
             return BUFFER_CAPACITY_EXCEEDED
         load_run(slots, start, i, work, joints, control, parameters)
+        # step size with which it continues
         control.allow_uncertified = order[ALLOW_UNCERTIFIED]
         parameters.h = parameters.h_max
         if parameters.adaptive != 0 and parameters.last_h != 0.0:
@@ -233,21 +236,25 @@ def process_queue(held: Any, types: Any) -> int:
                 return DONE
             turns += 1
             continue
+        # take the claimed run, or claim the next one from the queue
         i = order[CLAIMED_RUN]
         if i < 0 and order[RUNS_DONE] < order[RUN_LIMIT]:
             place = atomic_add(words, QUEUE_LENGTH, -1) - 1
             i = line[place] if place >= 0 else -1
         order[CLAIMED_RUN] = i
+        # exchange the run in memory for it
         order[LOAD] = i
         said = swap_run(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
         if said != DONE:
             return said
+        # no run left: pause at the limit, otherwise wait
         if i < 0:
             if order[RUNS_DONE] >= order[RUN_LIMIT]:
                 return PAUSED
             order[AT_WORK] = 0
             atomic_add(words, ACTIVE_THREADS, -1)
             continue
+        # prepare the step with the run's margins and thresholds
         order[CLAIMED_RUN] = -1
         unsolved = control[0].uncertified
         control[0].target_steps = words[STEPS]
@@ -255,9 +262,11 @@ def process_queue(held: Any, types: Any) -> int:
         parameters[0].restitution_threshold = limits[i, 1]
         parameters[0].angle_margin = limits[i, 2]
         parameters[0].angle_restitution_threshold = limits[i, 3]
+        # step the run's world
         reason = call_address(codes[i, 0], codes[i, 1])
         order[RUNS_DONE] += 1
         order[STORE] = i
+        # stop if the run needs Python
         if reason != layout.OK or control[0].uncertified != unsolved:
             order[REASON], order[UNSOLVED] = reason, unsolved
             return NEEDS_PYTHON

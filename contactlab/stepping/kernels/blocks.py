@@ -244,6 +244,7 @@ def fastest_of_stops(parameters: Parameters, rate: float) -> float:
 @kernel(inner=True)
 def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i: int, edges: int) -> None:
     """Fill the nonzero column ranges of the rows [N; F] of island ``i``, and the first columns of its trees."""
+    # first columns of the island's trees
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
     r = edges // 2
@@ -251,6 +252,7 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
     for n in range(trees):
         island.tree_starts[n] = work.tree_offset[work.island_trees[work.tree_start[i] + n]]
     island.tree_starts[trees] = work.island_nv[i]
+    # the trees of the two bodies, in order
     for c in range(nc):
         index = work.island_contacts[first + c]
         lower = world.bodies[work.contact_int[index, BODY_B], BODY_TREE]
@@ -259,13 +261,16 @@ def fill_column_ranges(world: PackedWorld, work: StepWork, island: IslandWork, i
         if upper < 0:
             upper = lower
         lower, upper = min(lower, upper), max(lower, upper)
+        # their columns in the row
         span = island.column_ranges[c]
         span[0] = work.tree_offset[lower]
         span[1] = span[0] + world.trees[lower + 1, TREE_DOF] - world.trees[lower, TREE_DOF]
         span[2] = work.tree_offset[upper]
         span[3] = span[2] + world.trees[upper + 1, TREE_DOF] - world.trees[upper, TREE_DOF]
+        # both bodies in one tree: the second range is empty
         if lower == upper:
             span[2] = span[1]
+        # friction rows have the ranges of their normal row
         for row in range(nc + c * r, nc + (c + 1) * r):
             copy_array(span, island.column_ranges[row])
 
@@ -406,16 +411,19 @@ def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> Contac
     The island's column ranges belong to [N; F; L; B] after joint rows are added. If there are rows G, these and the
     rows after them have all columns.
     """
+    # numbers of rows
     progress = island.progress[0]
     nc = progress.nc
     nv = progress.nv
     nr = progress.nr
     m = nc + nr + progress.nl + progress.ng + progress.nbox
+    # bounds of the boxed rows
     lo = island.k[:0]
     hi = island.k[:0]
     if joints is not None:
         lo = joints.lo[: progress.nbox]
         hi = joints.hi[: progress.nbox]
+    # views of the island's buffers
     return ContactSystem(
         h,
         nc,
@@ -445,6 +453,7 @@ def posed_rows(island: IslandWork, joints: JointRows | None, h: float) -> Contac
 @kernel(inline=True)
 def rows_left(rows: ContactSystem, island: IslandWork, joints: JointRows) -> ContactSystem:
     """Return the rows [N; F; L; B] that remain after `eliminate_equalities` has eliminated the rows G."""
+    # the remaining rows, and velocities v0 that satisfy the equations
     nv = rows.v_free.shape[0]
     m = rows.k.shape[0] - rows.nb
     return ContactSystem(

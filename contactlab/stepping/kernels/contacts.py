@@ -66,6 +66,7 @@ def write_contact(
 
     ``number`` is the id, ``law`` has gap, friction, restitution and normal velocity.
     """
+    # bodies, shapes and identity
     ints = work.contact_int[row]
     ints[BODY_A] = body_a
     ints[BODY_B] = body_b
@@ -74,6 +75,7 @@ def write_contact(
     ints[PREVIOUS] = -1
     ints[SHAPE_A] = shape_a
     ints[SHAPE_B] = shape_b
+    # geometry and law
     floats = work.contact_float[row]
     for k in range(3):
         floats[POINT + k] = point[k]
@@ -93,31 +95,37 @@ def half_space_contacts(
     number of all contacts, the first ones included; contacts beyond the capacity of the buffers are counted, not
     stored. Shapes fixed to the world have no contacts with half-spaces, because they cannot move.
     """
+    # frames of the bodies and scratch
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
     capacity = work.contact_int.shape[0]
     pose = work.scratch[0:12]
     p = work.scratch[12:15]
     motion = work.scratch[15:21]
+    # moving bodies that have support points
     for b in range(t.body_link.shape[0]):
         link = t.body_link[b]
         first = world.point_start[b]
         last = world.point_start[b + 1]
         if link < 0 or first == last:
             continue
+        # centers of the points in world axes
         origin = f.p[t.root[link]]
         body_pose(t, f.R, f.p, b, pose)
         for i in range(first, last):
             world_point(pose, world.points[i], work.centers[i])
+        # each half-space with each point
         for s in range(world.offsets.shape[0]):
             normal = world.normals[s]
             ground = world.material[world.pair_mu.shape[0] + s]
             begin = count
             for i in range(first, last):
+                # gap and normal speed
                 gap = collide_point(work.centers[i], world.radii[i], normal, world.offsets[s], p)
                 field_at(f.V[link], origin, p, motion)
                 vn = normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5]
                 near = gap <= margin + h * max(0.0, -vn)
+                # velocities seen earlier would make the contact deep
                 for look in range(looks if not near else 0):
                     j = world.bodies[b, BODY_DOF]
                     velocity_of(world.dof_parent, work.S, j, origin, p, work.v_seen[look], motion[3:6])
@@ -134,6 +142,7 @@ def half_space_contacts(
                             work, count, -1, b, s, contact_id(b, s, i - first), -1, shape, p, normal, 1.0, law
                         )
                     count += 1
+                # after the last point of a shape, keep at most four of its contacts
                 if reduce and (i + 1 == last or world.point_shape[i + 1] != world.point_shape[i]):
                     if begin + 4 < count <= capacity:
                         # Rows of one shape and half-space differ only in point numbers and floats.

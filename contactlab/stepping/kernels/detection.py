@@ -323,19 +323,23 @@ def put_to_sleep(
     `label_islands` has found the islands; it must run again if contacts are removed. If joint rows take part, no island
     sleeps.
     """
+    # all trees are awake at first
     nt = work.union_find_parent.shape[0]
     for k in range(nt):
         work.asleep[k] = AWAKE
+    # an island sleeps if all its trees have rested long enough
     for i in range(n_islands):
         mark = ASLEEP
         if joints is not None and joints.row_start[i + 1] > joints.row_start[i]:
             mark = AWAKE
+        # a new applied force wakes it
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
             if work.rest[k] < parameters.sleep_time and mark == ASLEEP:
                 mark = AWAKE
             if has_new_force(world, work, k):
                 mark = WOKEN
+        # contacts with moving kinematic bodies or from outside wake it
         for n in range(work.contact_start[i], work.contact_start[i + 1]):
             ints = work.contact_int[work.island_contacts[n]]
             kinematic_row = kinematic_index(world, ints[BODY_A])
@@ -345,8 +349,10 @@ def put_to_sleep(
                         mark = WOKEN
             if ints[CONTACT_ID] >= EXTERNAL_ID:
                 mark = WOKEN
+        # all trees of the island get the same mark
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             work.asleep[work.island_trees[n]] = mark
+    # remove contacts of sleeping trees
     left = 0
     for c in range(n_contacts):
         if work.asleep[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]] == ASLEEP:
@@ -354,6 +360,7 @@ def put_to_sleep(
         if left < c:
             move_contact(work, c, left)
         left += 1
+    # sleeping trees have no velocity
     for k in range(nt):
         if work.asleep[k] == ASLEEP:
             fill_array(work.v_plus[world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]], 0.0)
@@ -376,9 +383,11 @@ def count_rest(world: PackedWorld, work: StepWork, n_islands: int, parameters: P
 
     A tree rests if all trees of its island are slow. A tree without contacts does not rest, at any speed.
     """
+    # trees without contacts do not rest
     for k in range(work.asleep.shape[0]):
         if work.asleep[k] != ASLEEP and work.island_of[k] < 0:
             work.rest[k] = 0.0
+    # an island is quiet if each velocity is small and no position was corrected
     for i in range(n_islands):
         quiet = True
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
@@ -386,9 +395,11 @@ def count_rest(world: PackedWorld, work: StepWork, n_islands: int, parameters: P
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
                 if not abs(work.v_plus[j]) < parameters.sleep_speed or work.projection_displacement[j] != 0.0:
                     quiet = False
+        # quiet trees rest one step longer; woken ones start again
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
             if work.asleep[k] == WOKEN:
                 work.rest[k] = 0.0
             work.rest[k] = work.rest[k] + h if quiet else 0.0
+    # applied force, to recognise a new one
     copy_array(work.tau, work.previous_tau)

@@ -151,6 +151,7 @@ def looks_again(
 @kernel(inner=True)
 def whips(world: PackedWorld, work: StepWork, old: FloatArray, new: FloatArray, parameters: Parameters) -> bool:
     """Return True if support points far from a half-space under velocities ``old`` reach it under ``new``."""
+    # moving bodies that have support points
     for b in range(world.bodies.shape[0]):
         j = world.bodies[b, BODY_DOF]
         if j < 0 or world.point_start[b] == world.point_start[b + 1]:
@@ -158,11 +159,13 @@ def whips(world: PackedWorld, work: StepWork, old: FloatArray, new: FloatArray, 
         origin = work.origins[world.bodies[b, BODY_ROOT]]
         before = work.scratch[0:3]
         after = work.scratch[3:6]
+        # speed of each point under both velocities
         for i in range(world.point_start[b], world.point_start[b + 1]):
             point = work.centers[i]
             deep = -SEEN_DEPTH * world.extent[world.point_shape[i]]
             velocity_of(world.dof_parent, work.S, j, origin, point, old, before)
             velocity_of(world.dof_parent, work.S, j, origin, point, new, after)
+            # gap of each half-space, and whether the old velocity stays clear but the new one reaches it
             for s in range(world.offsets.shape[0]):
                 n = world.normals[s]
                 gap = n[0] * point[0] + n[1] * point[1] + n[2] * point[2] - world.offsets[s] - world.radii[i]

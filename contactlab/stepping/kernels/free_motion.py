@@ -191,6 +191,7 @@ def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int)
 
     ``wanted``: number of substeps, 0 to choose it. `free_motion` has filled v_free, L and the products.
     """
+    # constants and velocities of the tree
     row = world.free[k]
     ints = world.free_ints[row[FREE_INT] : row[FREE_INT_END]]
     floats = world.free_floats[row[FREE_FLOAT] : row[FREE_FLOAT_END]]
@@ -198,6 +199,7 @@ def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int)
     n = b - a
     own = view_2d(work.free, 0, 2, n)
     start, force = own[0], own[1]
+    # start of a lone body: its velocity and applied force; of other trees: v_free + M^-1 products
     for j in range(n):
         if row[FREE_KIND] == FREE_ALONE:
             start[j] = work.v[a + j]
@@ -212,6 +214,7 @@ def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int)
         solve_vector_l(branch, 0, L, start)
         for j in range(n):
             start[j] += work.v_free[a + j]
+    # integrate from there
     memory = view_1d(work.free, 2 * n, work.free.shape[0] - 2 * n)
     q, q_plus = work.q[row[FREE_Q] : row[FREE_Q_END]], work.q_plus[row[FREE_Q] : row[FREE_Q_END]]
     return runge_kutta(ints, floats, q, start, force, h, memory, wanted, q_plus, work.v_plus[a:b])

@@ -43,6 +43,7 @@ def is_boxed(rank: int, cfm: float) -> bool:
 @kernel(inner=True)
 def count_joint_rows(joints: JointRows, island: IslandWork, i: int, cfm: float) -> None:
     """Store the numbers nl, ng and nbox of limit, bilateral and boxed joint rows of island ``i`` in its progress."""
+    # count limits and boxed rows
     nl = 0
     nbox = 0
     first = joints.row_start[i]
@@ -53,6 +54,7 @@ def count_joint_rows(joints: JointRows, island: IslandWork, i: int, cfm: float) 
             nl += 1
         elif is_boxed(rank, cfm):
             nbox += 1
+    # the rest are bilateral
     progress = island.progress[0]
     progress.nl = nl
     progress.ng = last - first - nl - nbox
@@ -64,10 +66,12 @@ def add_joint_rows(
     world: PackedWorld, work: StepWork, joints: JointRows, rows: ContactSystem, i: int, parameters: Parameters
 ) -> int:
     """Fill the rows [L; G; B] of island ``i``, and the bounds of B; return the number of variables of its LCP."""
+    # places of the three kinds of rows
     first = joints.row_start[i]
     before = rows.nc + rows.nr
     first_equation = before + rows.nl
     boxed = first_equation + rows.nb
+    # fill each row, and store what its kind needs
     for row in range(before, rows.k.shape[0]):
         number = joints.island_rows[first + row - before]
         k, gamma, low, high = fill_joint_row(world, work, joints, number, parameters, rows.J[row], rows.Y[row])
@@ -79,6 +83,7 @@ def add_joint_rows(
         if row >= boxed:
             rows.lo[row - boxed] = low
             rows.hi[row - boxed] = high
+    # number of variables
     xs, ys = boxed_variables(rows.lo, rows.hi)
     return first_limit(rows) + rows.nl + xs + ys
 
@@ -136,6 +141,7 @@ def recover_with_equations(
 
     v+ is formed only from the forces and M^-1, so that the certificate checks the forces.
     """
+    # forces of the remaining rows, and the motion they give
     ng = rows.nb
     nu = rows.nc + rows.nr + rows.nl
     m = rows.k.shape[0]
@@ -144,10 +150,12 @@ def recover_with_equations(
     copy_array(forces[nu:], f[nu + ng : m])
     add_impulses(rows.h, f[:nu], rows.Y, rows.column_ranges, v_plus)
     add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.column_ranges[nu + ng :], v_plus)
+    # impulses of the equations, from the motion without them
     impulses = f[nu : nu + ng]
     G = rows.J[nu : nu + ng]
     P = view_2d(joints.P, 0, ng, ng)
     add_bilateral_impulses(G, rows.Y[nu : nu + ng], P, rows.k[nu : nu + ng], v_plus, impulses, joints.work)
+    # impulses to forces
     for i in range(ng):
         impulses[i] /= rows.h
 
@@ -155,6 +163,7 @@ def recover_with_equations(
 @kernel(inner=True)
 def fill_joint_warm_start(island: IslandWork, joints: JointRows, rows: ContactSystem, i: int, cfm: float) -> bool:
     """Fill z0 after the contacts with the previous step's variables of the same rows; return False if none exist."""
+    # go through the island's joint rows in their order
     xs, _ = boxed_variables(rows.lo, rows.hi)
     matched = False
     x = first_limit(rows)
@@ -162,6 +171,7 @@ def fill_joint_warm_start(island: IslandWork, joints: JointRows, rows: ContactSy
     for place in range(joints.row_start[i], joints.row_start[i + 1]):
         row = joints.island_rows[place]
         rank = joints.rows[row].rank
+        # limits have one variable
         if rank == LIMIT:
             island.z0[x] = joints.previous_z[row, 0] if joints.was_active[row] != 0 else 0.0
             matched = matched or joints.was_active[row] != 0
@@ -182,6 +192,7 @@ def write_joint_rows(
     rows: ContactSystem, island: IslandWork, joints: JointRows, chunk: Chunk, control: StepControl
 ) -> None:
     """Write the joint rows of the island in progress, and store their LCP variables by row."""
+    # places of the rows and of their variables
     progress = island.progress[0]
     i = control.island
     before = rows.nc + rows.nr
@@ -191,6 +202,7 @@ def write_joint_rows(
     limit = first_limit(rows)
     x = limit + rows.nl
     first = joints.row_start[i]
+    # variables of the row
     for place in range(joints.row_start[i + 1] - first):
         number = joints.island_rows[first + place]
         row = before + place
@@ -203,9 +215,11 @@ def write_joint_rows(
             z[0] = island.z[x]
             z[1] = island.z[x + xs]
             x += 1
+        # speed of the row after the step
         rate = 0.0
         for p in range(progress.nv):
             rate += rows.J[row, p] * island.v_plus[p]
+        # its record
         record = chunk.joint[control.chunk_joints + first + place]
         record.step = control.step
         record.island = i

@@ -42,8 +42,10 @@ def add_implicit(
 
     The tree's degrees of freedom are ``first`` to ``last`` - 1.
     """
+    # damping of the tree's coordinates
     for j in range(first, last):
         M[j - first, j - first] += h * joints.damping[j]
+    # drives without bound: stiffness and damping, implicit in the velocity
     for s in range(joints.springs.shape[0]):
         spring = joints.springs[s]
         j = spring.dof
@@ -62,10 +64,12 @@ def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
 
     The user's own rows are already filled and in no block: they stay unchanged.
     """
+    # scales from the entries of G, where the user's own rows are filled
     G = joints.loop_G
     nothing = joints.empty_floats
     for i in range(G.shape[0]):
         joints.loop_scale[i] = largest_entry(G[i])
+    # rows and errors of the loops
     constraint_rows(
         joints.loop_ints,
         joints.loop_floats,
@@ -79,6 +83,7 @@ def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
         nothing,
         joints.loop_scale,
     )
+    # scale of each row: at least its largest entry, 1 for an empty row
     for i in range(G.shape[0]):
         own = max(joints.loop_scale[i], largest_entry(G[i]))
         joints.loop_scale[i] = own if own > 0.0 else 1.0
@@ -91,6 +96,7 @@ def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -
     A stop takes part if gap <= margin + h max(0, approach) at v, at the free velocity or at the velocity that its drive
     wants. A stop that is left out can be passed only because of other joints' forces.
     """
+    # every row takes part, except distant stops
     h = parameters.h
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
@@ -98,16 +104,19 @@ def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -
         joints.active[i] = 1
         joints.error[i] = 0.0
         d = row.drive
+        # stops: gap, and the fastest approach among the velocities
         if kind == LIMIT:
             sign = row.sign
             j = row.dof
             gap = sign * (work.q[row.place] - row.bound)
             least = min(sign * work.v[j], sign * work.v_free[j])
+            # the velocity that the stop's drive wants
             if d >= 0:
                 wanted = joints.target[d]
                 if joints.drives[d].stiffness > 0.0 or joints.drives[d].damping > 0.0:
                     wanted = (wanted - work.q[row.place]) / h + joints.drives[d].target_velocity
                 least = min(least, sign * wanted)
+            # near enough to be reached in the step
             joints.error[i] = gap
             margin = parameters.angle_margin if row.angular != 0 else parameters.margin
             joints.active[i] = 1 if joints.missed[i] != 0 or gap <= margin + h * max(0.0, -least) else 0
@@ -123,6 +132,7 @@ def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -
 def misses_stops(work: StepWork, joints: JointRows, h: float) -> bool:
     """Return True if v+ passes rigid stops that took no part in the step; mark these stops, so that they take part."""
     missed = False
+    # rigid stops that v+ would pass
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
         if row.kind == LIMIT and joints.active[i] == 0:
@@ -149,6 +159,7 @@ def joint_law(
     work: StepWork, joints: JointRows, number: int, parameters: Parameters
 ) -> tuple[float, float, float, float]:
     """Return k, gamma and the bounds of a row's force, from the present errors."""
+    # parameters and error of the row
     h = parameters.h
     cfm = parameters.cfm
     row = joints.rows[number]
@@ -156,6 +167,7 @@ def joint_law(
     own = row.erp if row.erp >= 0.0 else parameters.erp
     error = joints.error[number]
     d = row.drive
+    # stops have the unilateral law
     if kind == LIMIT:
         sign = row.sign
         j = row.dof
@@ -169,12 +181,15 @@ def joint_law(
             error, before, free, h, row.factor, restitution_threshold, own, cfm, stiffness, damping, fastest
         )
         return k, gamma, 0.0, 0.0
+    # equations of mimics and loops
     if kind == MIMIC:
         return equality_law(error, h, own), cfm, -math.inf, math.inf
     if kind == LOOP:
         return joints.loop_rate[row.loop_row] + equality_law(error, h, own), cfm, -math.inf, math.inf
+    # bounded rows without a drive
     if d < 0:
         return bounded_law(kind, error, 0.0, row.bound, h, row.stiffness, row.dissipation, 0.0)
+    # drives
     drive = joints.drives[d]
     return bounded_law(
         kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity
@@ -201,6 +216,7 @@ def fill_joint_row(
     Y: FloatArray,
 ) -> tuple[float, float, float, float]:
     """Fill J and Y = M^-1 J (nv,) of a row on its island's velocities; return k, gamma, and the bounds of its force."""
+    # go through the row's trees
     row = joints.rows[number]
     kind = row.kind
     fill_array(J, 0.0)
@@ -210,6 +226,7 @@ def fill_joint_row(
         first = world.trees[tree, TREE_DOF]
         last = world.trees[tree + 1, TREE_DOF]
         at = work.tree_offset[tree]
+        # entries of the row: the loop's gradients, or a unit entry at its own coordinate
         if kind in (LOOP, SPRING):
             copy_array(joints.loop_G[row.loop_row, first:last], J[at : at + last - first])
         else:
@@ -217,7 +234,9 @@ def fill_joint_row(
                 J[at + row.dof - first] = row.sign if kind == LIMIT else 1.0
             if kind == MIMIC and first <= row.other < last:
                 J[at + row.other - first] = -row.factor
+        # response of the tree to the row
         end = at + last - first
         copy_array(J[at:end], Y[at:end])
         solve_tree(world, work, tree, Y[at:end])
+    # constant rate, softness and bounds
     return joint_law(work, joints, number, parameters)

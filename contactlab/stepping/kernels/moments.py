@@ -142,15 +142,18 @@ def rolling_axes(
     world: PackedWorld, work: StepWork, a: int, b: int, normal: FloatArray, t1: FloatArray, t2: FloatArray
 ) -> None:
     """Fill two axes across the normal, the first along the rolling of body b on body a at the start of the step."""
+    # any two tangents; in a plane the first is the plane's normal
     planar_tangents(normal, world.plane, t1, t2)
     if world.plane[0] != 0.0 or world.plane[1] != 0.0 or world.plane[2] != 0.0:
         copy_array(world.plane, t1)
         return
+    # angular velocity of B relative to A, without spin about the normal
     w = work.scratch[9:12]
     relative_turning(world, work, a, b, work.v, w)
     spin = dot3(normal, w)
     for j in range(3):
         w[j] -= spin * normal[j]
+    # if the body rolls: the first axis along the rolling, the second perpendicular to it
     speed = math.sqrt(dot3(w, w))
     if speed > STILL:
         for j in range(3):
@@ -236,14 +239,17 @@ def moment_impulses(
     moments: MomentFriction, work: StepWork, island: IslandWork, control: StepControl, parameters: Parameters
 ) -> None:
     """Fill the impulse (3,) [N m s] of the moments of each contact of the island, on body B."""
+    # sizes of the island's rows
     progress = island.progress[0]
     nc = progress.nc
     r = parameters.edges // 2
     first = work.contact_start[control.island]
     begin = nc * (1 + r)
+    # contacts without moments have none
     for c in range(nc):
         moment = work.contact_moment[work.island_contacts[first + c]]
         fill_array(moment, 0.0)
+    # sum of the moment rows of each cone, about their axes
     row = begin
     for cone in range(nc, progress.ncone):
         moment = work.contact_moment[work.island_contacts[first + island.cone_contacts[cone]]]

@@ -130,14 +130,17 @@ def outruns(
     center = work.scratch[12:15]
     motion = work.scratch[15:21]
     old = work.scratch[21:27]
+    # moving shapes only
     for i in range(c.kind.shape[0]):
         if c.link[i] < 0:
             continue
+        # change of the velocity at the middle of the shape's box
         radius2 = middle_of(c.boxes[i], 0.0, center)
         seen_velocity(world, work, after, c.body[i], center, motion)
         seen_velocity(world, work, before, c.body[i], center, old)
         for k in range(6):
             motion[k] -= old[k]
+        # the change moves the shape by more than half the margin
         if h * way_of(motion, math.sqrt(radius2)) > 0.5 * margin:
             return True
     return False
@@ -148,13 +151,16 @@ def seen_velocity(
     world: PackedWorld, work: StepWork, v: FloatArray, body: int, point: FloatArray, out: FloatArray
 ) -> None:
     """Fill ``out`` (6,) with a body's angular velocity and its point's velocity under velocities v (nv,)."""
+    # the world does not move
     fill_array(out, 0.0)
     if body < 0:
         return
+    # kinematic bodies move by their motion
     row = kinematic_index(world, body)
     if row >= 0:
         body_velocity(work, row, point, work.scratch[33:36], out[3:6])
         return
+    # bodies in trees move by their coordinates
     j = world.bodies[body, BODY_DOF]
     if j < 0:
         return
@@ -170,6 +176,7 @@ def seen_rate(
     at_a = work.scratch[21:27]
     at_b = work.scratch[27:33]
     least = math.inf
+    # normal speed of B relative to A under each velocity
     for look in range(looks):
         seen_velocity(world, work, work.v_seen[look], a, point, at_a)
         seen_velocity(world, work, work.v_seen[look], b, point, at_b)
@@ -184,10 +191,12 @@ def seen_rate(
 def reach_of_planes(world: PackedWorld, work: StepWork, c: Collision, h: float, margin: float) -> float:
     """Fill the reach of kinematic half-spaces, their motion at the farthest shape; return the largest."""
     largest = 0.0
+    # half-spaces of kinematic bodies
     for i in range(c.kind.shape[0]):
         row = kinematic_index(world, c.body[i])
         if row < 0 or c.kind[i] != shapes.HALF_SPACE:
             continue
+        # farthest corner of any moving shape's box from the half-space's origin
         far = 0.0
         for j in range(c.kind.shape[0]):
             squared = 0.0
@@ -196,10 +205,12 @@ def reach_of_planes(world: PackedWorld, work: StepWork, c: Collision, h: float, 
                 squared += max(abs(c.boxes[j, k] - o), abs(c.boxes[j, 3 + k] - o)) ** 2
             if c.link[j] >= 0:
                 far = max(far, math.sqrt(squared))
+        # speeds of the half-space without the motion of its belt
         s = work.motion_twist[row]
         belt = work.belt_twist[row]
         spin = math.sqrt((s[0] - belt[0]) ** 2 + (s[1] - belt[1]) ** 2 + (s[2] - belt[2]) ** 2)
         speed = math.sqrt((s[3] - belt[3]) ** 2 + (s[4] - belt[4]) ** 2 + (s[5] - belt[5]) ** 2)
+        # reach in one step
         c.reach[i] = 0.5 * margin + h * (speed + spin * far)
         largest = max(largest, c.reach[i])
     return largest
@@ -225,6 +236,7 @@ def add_contact(
 
     Body B has shape j, unless j is fixed to the world: B moves in every contact.
     """
+    # A and B: exchange the shapes if j does not move
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
     at_a = work.scratch[0:6]
@@ -232,6 +244,7 @@ def add_contact(
     a, b, sign = i, j, 1.0
     if c.link[j] < 0:
         a, b, sign = j, i, -1.0
+    # normal speed of the pair at the point
     point = found[shapes.POINT : shapes.POINT + 3]
     velocity_at(t, f.p, f.V, c.link[a], point, at_a)
     row = kinematic_index(world, c.body[a])
@@ -241,14 +254,17 @@ def add_contact(
     vn = 0.0
     for k in range(3):
         vn += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
+    # near enough for the present velocity
     gap = found[shapes.GAP]
     near = gap <= margin + h * max(0.0, -vn)
+    # or deep after the step under a velocity that an earlier search has seen
     if looks > 0 and not near and gap <= margin + LOOK * least_extent(world, i, j):
         seen = gap + h * seen_rate(world, work, looks, c.body[a], c.body[b], point, found, sign)
         restitution = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
         near = seen < -seen_depth(restitution) * least_extent(world, i, j)
     if not near:
         return count
+    # write the contact if the buffer has room; count it in any case
     if count < work.contact_int.shape[0]:
         bounces = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
         law = gap, c.pair_mu[c.material[a], c.material[b]], bounces, vn
@@ -279,14 +295,17 @@ def add_far_ends(
     a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.ContactBuffer
 ) -> int:
     """Add the common corners of a pair's faces to its contacts; return the new number of contacts."""
+    # order the shapes by kind
     turned = a.kind > b.kind
     first, second = (b, a) if turned else (a, b)
     if turned:
         flip_normals(out.rows, found)
+    # contacts spread over the common face, then its corners
     if a.kind != shapes.CAPSULE or b.kind != shapes.CAPSULE:
         found = spread_contacts(first, second, found, within, room, out)
     if found <= out.rows.shape[0] and (a.kind != shapes.BOX or b.kind != shapes.BOX):
         found = corner_contacts(first, second, found, within, room, out)
+    # restore the order of the shapes
     if turned:
         flip_normals(out.rows, found)
     if found <= out.rows.shape[0]:
@@ -300,13 +319,16 @@ def predict_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, v
     pose = work.scratch[0:12]
     center = work.scratch[12:15]
     motion = work.scratch[15:21]
+    # shapes that do not move stay in place
     for i in range(c.kind.shape[0]):
         c.deviation[i] = 0.0
         if c.link[i] < 0 and kinematic_index(world, c.body[i]) < 0:
             copy_array(c.poses[i], c.predicted[i])
             continue
+        # pose at the end of the step
         predicted_body(world, work, c.body[i], pose)
         place_shape(pose, c.place[i], c.predicted[i])
+        # middle of the shape's box, and its velocity
         radius2 = middle_of(c.boxes[i], c.reach[i], center)
         seen_velocity(world, work, v, c.body[i], center, motion)
         # The middle of the box as a point of the shape, at the end.
@@ -320,6 +342,7 @@ def predict_shapes(world: PackedWorld, work: StepWork, c: Collision, h: float, v
                 there += c.predicted[i, 3 * k + m] * own
             off2 += (there - center[k] - h * motion[3 + k]) ** 2
             spin2 += motion[k] * motion[k]
+        # distance of this point from its straight motion, plus the bound of the rotation about it
         c.deviation[i] = math.sqrt(off2) + 0.5 * h * h * spin2 * math.sqrt(radius2)
 
 
@@ -328,6 +351,7 @@ def correct_gaps(
     world: PackedWorld, work: StepWork, begin: int, end: int, deepest: float, h: float, v: FloatArray
 ) -> None:
     """Fill the gap corrections of a pair: its smallest gap at the predicted poses, less the minimum of gap + h N v."""
+    # smallest gap at the end of the step for straight motion
     at_a = work.scratch[0:6]
     at_b = work.scratch[6:12]
     straight = math.inf
@@ -339,6 +363,7 @@ def correct_gaps(
         for k in range(3):
             gap += h * floats[NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
         straight = min(straight, gap)
+    # the predicted gap is smaller: correct by the difference
     if deepest < straight < math.inf:
         for i in range(begin, min(end, work.contact_int.shape[0])):
             work.contact_float[i, GAP_CORRECTION] = deepest - straight

@@ -155,6 +155,7 @@ def hold_turns(
     A rolling body is slightly deep in every step. If each correction rotated it by its inertia, it would lean
     increasingly.
     """
+    # trees of the island that are single free bodies
     progress = island.progress[0]
     r = rows.r[0] if rows.nc > 0 else 0
     for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
@@ -163,10 +164,12 @@ def hold_turns(
         if world.shifting[dof] == 0.0:
             continue
         size = world.trees[k + 1, TREE_DOF] - dof
+        # contacts that act on the tree
         for c in range(rows.nc):
             first, middle, upper, end = row_ranges(rows.column_ranges, c, progress.nv)
             if not (first <= begin < middle or upper <= begin < end):
                 continue
+            # normal and friction rows: response by mass for shifts, none for rotations
             for t in range(1 + r):
                 row = c if t == 0 else rows.nc + c * r + t - 1
                 for j in range(size):

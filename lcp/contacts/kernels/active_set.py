@@ -105,6 +105,7 @@ def law_violation(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
     P is the projection to the cone, for any mode. A residual as a fraction of the speeds is not enough. With redundant
     rows an error of the rates, as a fraction of the compliant ones, is the same fraction of the largest force.
     """
+    # difference of each force from the projection of its compliant force
     contacts, law = search.contacts, search.scratch3_a
     largest = 0.0
     off = 0.0
@@ -138,6 +139,7 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
     settled = (CONVERGENCE_TOLERANCE if polygon.exact else ROUNDING) * search.speed
     found = False
     for step in range(CIRCULAR_STEP_FACTOR * most if polygon.exact else most):
+        # form and factor the matrix of the modes
         for c in range(contacts.p.shape[0]):
             compliant_stiffness(rows, polygon, contacts, c, eps)
         form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
@@ -145,6 +147,7 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
             return -1
         if found:
             return step
+        # velocities, rates and forces in these modes
         fill_rhs(rows, polygon, search, eps)
         solve_panels(search.trees, search.K, v)
         fill_contact_rates(rows, polygon, v, 1.0, contacts.s)
@@ -153,12 +156,15 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
         for i in range(joined.p.shape[0]):
             joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
             joint_row_force(joined, i)
+        # new modes: the same ones end the iteration
         changed, turned, misfit = update_modes(rows, polygon, search, eps, 1.0)
         if not turned:
             return step + 1
+        # nearly the same ones end it if the forces follow their law
         found = misfit <= settled and follows_law(rows, polygon, search, eps, NEAR_LAW)
         if found and not polygon.exact:
             return step + 1
+        # many changes after the first step: far from converged
         if step > 0 and changed > max(MAX_MODE_CHANGES, contacts.p.shape[0] // 4) and not polygon.exact:
             return -1
     return -1
@@ -170,6 +176,7 @@ def solve_rigid_joint_rows(rows: ContactSystem, polygon: FrictionCone, search: S
 
     Return the number of active-set steps, or -1 if the modes of a round did not converge.
     """
+    # each round starts at the forces of the last one
     joined = search.joined
     steps = 0
     for _ in range(JOINT_ROUNDS if joined.p.shape[0] > 0 else 0):
@@ -195,6 +202,7 @@ def solve_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 @kernel(inner=True)
 def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
     """Update every force once by Gauss-Seidel; contacts have the compliance eps, joint rows have none."""
+    # contacts: force that cancels the rate of its own rows
     contacts, joined, v = search.contacts, search.joined, search.v
     change = search.scratch3_b
     for c in range(contacts.p.shape[0]):
@@ -206,13 +214,16 @@ def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: 
         else:
             # A moment is bounded by the new force of its contact.
             x = contacts.p[rows.cone_contacts[c], 0]
+        # friction, projected together with the normal force
         y = p[1] - (change[1] + eps * p[1]) / soft
         z = p[2] - (change[2] + eps * p[2]) / soft
         proximal_response(rows, polygon, c, soft, x, y, z, search.scratch3_a)
+        # apply the change of the force to the velocities
         for i in range(CONTACT_DIM):
             change[i] = search.scratch3_a[i] - p[i]
             p[i] = search.scratch3_a[i]
         apply_contact_impulse(rows, polygon, c, change, v)
+    # joint rows: the same, with their bounds
     before = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         if joined.diagonal[i] > 0.0:

@@ -120,17 +120,20 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
 
     M (n, n) and q (n,) are zero in the rows and columns of x and y at entry.
     """
+    # sizes, and the first variables x and y
     J, Y, lo, hi, nv = rows.J, rows.Y, rows.lo, rows.hi, rows.v_free.shape[0]
     nf = rows.nc + rows.nr
     nu = nf + rows.nl
     limit = first_limit(rows)
     x, y = _first_variables(limit + rows.nl, lo, hi)
     for b in range(lo.shape[0]):
+        # free rate of the row in q
         i = nu + b
         kind = _kind(lo[b], hi[b])
         anchor = _reference_force(lo[b], hi[b])
         a, a_less, sign = _variables(kind, x, y)
         _shift(q, a, a_less, sign, dot_range(0, nv, J[i], rows.v_free, 0.0) + rows.k[i])
+        # coupling with contacts, friction and limits, and the effect of the reference force on them
         for j in range(nu):
             w = rows.h * dot_range(0, nv, J[j], Y[i], 0.0)
             place = j if j < nf else limit + j - nf
@@ -153,6 +156,7 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
             if c != b and anchor != 0.0:
                 _shift(q, d, d_less, other_sign, w * anchor)
             x_other, y_other = _advance(other, x_other, y_other)
+        # two finite bounds: x and y are coupled by the width
         if kind == _BOTH:
             M[x, y] = 1.0
             M[y, x] = 0.0 - 1.0
@@ -195,6 +199,7 @@ def fill_boxed_rhs(
     v (nv,) is the velocity at x = y = 0. ``amounts`` become the rates without any force, ``units`` the square roots of
     the responses R. Return the largest of rate / sqrt(R), and of a small fraction of the bounds times sqrt(R).
     """
+    # places of the rows and of their variables
     lo, hi = rows.lo, rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
     x, y = _first_variables(first_limit(rows) + rows.nl, lo, hi)
@@ -202,8 +207,10 @@ def fill_boxed_rhs(
     for b in range(lo.shape[0]):
         i = first + b
         kind = _kind(lo[b], hi[b])
+        # a given force has no variable
         if kind == _GIVEN:
             continue
+        # response and rates of the row
         begin, middle, other, end = row_ranges(rows.column_ranges, i, v.shape[0])
         root = math.sqrt(response_of(rows, posed, units[:0], i))
         rate = sparse_dot(begin, middle, other, end, rows.J[i], v) + rows.k[i]
@@ -213,9 +220,11 @@ def fill_boxed_rhs(
         heaviest = max(
             heaviest, amount / root if root > 0.0 else 0.0, MIN_RELATIVE_SCALE * root * larger_bound(lo[b], hi[b])
         )
+        # right side and scales of x
         q[x] = -rate if kind == _ABOVE else rate
         amounts[x] = amount
         sizes[x] = units[x] = root
+        # y: the width of the bounds, or the negative rate of a free row
         if kind == _BOTH:
             q[y] = amounts[y] = hi[b] - lo[b]
             sizes[y] = units[y] = 1.0 / root if root > 0.0 else 0.0
@@ -234,18 +243,22 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
     ``rates`` are J v+ + k, without softness. ``z`` has the variables from which f was recovered. Only y of rows with
     two finite bounds is set in z: to the negative rate if the force is at its upper bound, otherwise to 0.
     """
+    # places of the rows and of their variables
     lo, hi = rows.lo, rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
     x, y = _first_variables(first_limit(rows) + rows.nl, lo, hi)
     for b in range(lo.shape[0]):
         i = first + b
         kind = _kind(lo[b], hi[b])
+        # rate without softness
         begin, middle, other, end = row_ranges(rows.column_ranges, i, v_plus.shape[0])
         rates[i] = sparse_dot(begin, middle, other, end, rows.J[i], v_plus) + rows.k[i]
         if kind == _GIVEN:
             continue
+        # w of x, with the sign of its direction
         rate = rates[i] + rows.gamma[i] * f[i]
         w[x] = -rate if kind == _ABOVE else rate
+        # w of y: the distance to the upper bound, or the negative rate
         if kind == _BOTH:
             z[y] = max(-rate, 0.0) if f[i] == hi[b] else 0.0
             w[x] = rate + z[y]
@@ -258,6 +271,7 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
 @kernel
 def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floats) -> None:
     """Fill the forces fB (nbox,) from an LCP solution z whose first x has the index ``first``."""
+    # each force begins at its reference and moves by its variables
     x, y = _first_variables(first, lo, hi)
     for b in range(lo.shape[0]):
         kind = _kind(lo[b], hi[b])
@@ -268,6 +282,7 @@ def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floa
             fB[b] += z[x]
         if kind == _FREE:
             fB[b] -= z[y]
+        # a force near its upper bound is set to it
         if kind == _BOTH and abs(fB[b] - hi[b]) <= _NEAR * max(abs(lo[b]), abs(hi[b])):
             fB[b] = hi[b]
         x, y = _advance(kind, x, y)
@@ -276,12 +291,14 @@ def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floa
 @kernel
 def store_boxed_forces(first: int, lo: Floats, hi: Floats, fB: Floats, rate: Floats, z: Floats) -> None:
     """Write forces fB (nbox,) within their bounds, and rates s of the rows, as variables x and y of z."""
+    # variables of each row by its kind
     x, y = _first_variables(first, lo, hi)
     for b in range(lo.shape[0]):
         kind = _kind(lo[b], hi[b])
         anchor = _reference_force(lo[b], hi[b])
         if kind == _GIVEN:
             continue
+        # free: positive and negative part of the force
         if kind == _FREE:
             z[x] = max(fB[b], 0.0)
             z[y] = max(-fB[b], 0.0)

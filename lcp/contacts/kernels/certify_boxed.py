@@ -34,27 +34,33 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats,
 
     f are the forces of all rows, u (nv + 1,) is the output of `certify`.
     """
+    # boxed rows follow all other rows
     lo = rows.lo
     hi = rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
     if not begin_certificate(f[:0], f, v_plus, cert[:BOXED_CERT_SIZE]):
         return
+    # rate, its scale and the scale of the force of each boxed row
     for b in range(lo.shape[0]):
         i = first + b
         rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
+        # the scale is at least a small fraction of the speed that the larger bound causes
         response = row_response(rows, i)
         least = MIN_RELATIVE_SCALE * response * larger_bound(lo[b], hi[b])
         if scale < least:
             scale = least
             force = least / response
+        # rate with softness, and the distance outside the bounds
         s = rate + rows.gamma[i] * f[i]
         keep_worst(cert, BOX_BOUNDS, max(0.0, lo[b] - f[i], f[i] - hi[b]), force)
+        # a positive rate requires the force at its lower bound
         if lo[b] > -float("inf"):
             up = max(0.0, s)
             room = abs(f[i] - lo[b])
             keep_worst(cert, BOX_COMPLEMENTARITY, up * room, max(room * scale, force * up))
         else:
             keep_worst(cert, BOX_GAP, max(0.0, s), scale)
+        # a negative rate requires the force at its upper bound
         if hi[b] < float("inf"):
             down = max(0.0, -s)
             room = abs(hi[b] - f[i])

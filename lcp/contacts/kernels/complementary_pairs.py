@@ -113,9 +113,11 @@ def fill_start(
     z and w of contacts are ``forces`` and ``rates`` times the sizes that follow from the free motion and the responses.
     Return the unit of the products: the mean of speed^2 / response over the contacts.
     """
+    # unit of the speeds, 1 without free motion
     contacts, joined = search.contacts, search.joined
     speed = search.speed if search.speed > 0.0 else 1.0
     total = 0.0
+    # contacts: equal forces and rates for all pairs, scaled by the response
     for c in range(rows.r.shape[0]):
         own = max(contacts.diagonal[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
         mu = friction_bound(rows, c) if rows.r[c] > 0 else 0.0
@@ -131,9 +133,11 @@ def fill_start(
                 x.z[i] = x.w[i] = 0.0
         else:
             x.z[last], x.w[last] = forces * speed, rates * speed / own
+        # products z w of the start
         for i in range(at, last + 1):
             x.product[i] = x.z[i] * x.w[i] if i == at or x.mu[c] > 0.0 else 0.0
         total += speed * speed / own
+    # joint rows: pairs of the finite bounds, and none for rows that cannot move
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         lo, hi, own = joined.lo[i], joined.hi[i], joined.diagonal[i]
@@ -141,6 +145,7 @@ def fill_start(
             x.z[at + 2 * i + j] = x.w[at + 2 * i + j] = 1.0
             x.product[at + 2 * i + j] = 0.0
         p = min(max(0.0, lo), hi)
+        # a force inside the bounds, near zero
         if own > 0.0 and lo < hi:
             inside = min(forces * speed / own, 0.5 * (hi - lo))
             p = min(max(0.0, lo + inside), hi - inside)
@@ -150,6 +155,7 @@ def fill_start(
                     x.z[at + 2 * i + j] = far
                     x.w[at + 2 * i + j] = forces * rates * speed * speed / (own * far)
                     x.product[at + 2 * i + j] = x.z[at + 2 * i + j] * x.w[at + 2 * i + j]
+        # the force at the start
         joined.p[i] = p
         x.kept[0, at + 2 * i] = p
     return total / rows.r.shape[0]
@@ -196,6 +202,7 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
     ``eps`` is the compliance of contacts in M; the rates in the state are without it.
     """
     contacts, joined, z, w, miss = search.contacts, search.joined, x.z, x.w, x.miss
+    # contact forces from z: normal, and the disc's vector or the sum over edges
     last = x.width - 1
     for c in range(rows.r.shape[0]):
         p, at = contacts.p[c], c * x.width
@@ -208,6 +215,7 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
                 p[2] += z[at + 1 + i] * x.edges[i, 1]
         if rows.r[c] == 1:
             p[2] = 0.0
+    # joint forces from the distance to a bound
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         # From the nearer bound, so that no digits are lost.
@@ -216,7 +224,9 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
             joined.p[i] = joined.lo[i] + z[at + 2 * i]
         elif upper:
             joined.p[i] = joined.hi[i] - z[at + 2 * i + 1]
+    # rates at these forces
     recover_velocity(rows, polygon, search)
+    # misfit of the contacts' normal, edge and bound equations
     for c in range(rows.r.shape[0]):
         p, s, at = contacts.p[c], contacts.s[c], c * x.width
         u1, u2 = s[1] + eps * p[1], s[2] + eps * p[2]
@@ -231,6 +241,7 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
             miss[at + i] = w[at + i] - z[at + last] - (x.edges[i - 1, 0] * u1 + x.edges[i - 1, 1] * u2)
             left -= z[at + i]
         miss[at + last] = w[at + last] - left
+    # misfit of the joint rows
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         rate = -joined.s[i] - joined.gamma[i] * joined.p[i]
@@ -333,6 +344,7 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
             D[1, 1] += d * t1 * t1
             D[1, 2] += d * t1 * t2
             D[2, 2] += d * t2 * t2
+        # eliminate the slip speed
         share = d_last / (1.0 + d_last * total)
         g[1] -= a1 * share * constant
         g[2] -= a2 * share * constant
@@ -341,6 +353,7 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
         D[1, 2] -= a1 * share * a2
         D[2, 2] -= a2 * share * a2
         D[2, 1] = D[1, 2]
+    # joint rows: each finite bound adds stiffness
     joined, at = search.joined, rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         joined.slope[i] = x.joined[0, i] = 0.0
@@ -354,6 +367,7 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
                 free = False
                 stiffness += w[k] / z[k]
                 force += right[k] / z[k] if j == 0 else -right[k] / z[k]
+        # a row without bounds gets a small compliance
         if free:
             stiffness += FREE_COMPLIANCE * joined.diagonal[i]
         joined.slope[i] = 1.0 / stiffness
@@ -366,15 +380,19 @@ def add_compliance(gamma: float, eps: float, D: Floats, g: Floats) -> None:
 
     E has gamma + eps along the normal and eps across it. At entry the first row of D has only its first entry.
     """
+    # the normal row, which depends on its own rate only
     soft = gamma + eps
     normal = 1.0 / (1.0 + D[0, 0] * soft)
+    # inverse of the friction rows' 2 by 2 system
     a, b, c, d = 1.0 + eps * D[1, 1], eps * D[1, 2], eps * D[2, 1], 1.0 + eps * D[2, 2]
     inverse = 1.0 / (a * d - b * c)
     D[0, 0] *= normal
     g[0] *= normal
+    # right sides and slopes of friction, without the normal row's share
     g1, g2 = g[1] - soft * D[1, 0] * g[0], g[2] - soft * D[2, 0] * g[0]
     x1, x2 = D[1, 0] * (1.0 - soft * D[0, 0]), D[2, 0] * (1.0 - soft * D[0, 0])
     g[1], g[2] = inverse * (d * g1 - b * g2), inverse * (a * g2 - c * g1)
+    # slopes of the friction rows
     y1, z1, y2, z2 = D[1, 1], D[1, 2], D[2, 1], D[2, 2]
     D[1, 0], D[2, 0] = inverse * (d * x1 - b * x2), inverse * (a * x2 - c * x1)
     D[1, 1], D[2, 1] = inverse * (d * y1 - b * y2), inverse * (a * y2 - c * y1)
@@ -397,10 +415,12 @@ def newton_step(
     With ``form`` the matrix is formed and factored, otherwise its present factors are used. Return False if the matrix
     is singular.
     """
+    # slopes of the forces by the rates, and impulses of the right sides
     contacts, joined, dv = search.contacts, search.joined, search.trial_v
     first = rows.nc + rows.nr
     fill_slopes(rows, search, x)
     dv[:] = 0.0
+    # contacts: include the compliance in the slopes, and add the impulses of the right sides
     for c in range(rows.r.shape[0]):
         gamma = rows.gamma[rows.cone_contacts[c]]
         if gamma + eps > 0.0:
@@ -408,15 +428,19 @@ def newton_step(
         apply_contact_impulse(rows, polygon, c, x.g[c], dv)
         if form:
             fill_contact_stiffness(rows, polygon, c, x.D[c], contacts.B[c])
+    # joint rows: impulses of their right sides
     for i in range(joined.p.shape[0]):
         if joined.slope[i] > 0.0:
             apply_row_impulse(rows, first + i, x.joined[0, i], dv)
+    # form and factor the matrix
     if form:
         form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
             return False
+    # velocities, then rates of the contacts
     solve_panels(search.trees, search.K, dv)
     fill_contact_rates(rows, polygon, dv, 0.0, x.du)
+    # compliance changes the rates by the contact's own force step
     for c in range(rows.r.shape[0]):
         soft = rows.gamma[rows.cone_contacts[c]] + eps
         if soft > 0.0:
@@ -426,16 +450,19 @@ def newton_step(
             du[1] += eps * (g[1] - D[1, 0] * a - D[1, 1] * b - D[1, 2] * d)
             du[2] += eps * (g[2] - D[2, 0] * a - D[2, 1] * b - D[2, 2] * d)
         fill_contact_step(x, c, dz, dw)
+    # joint rows: steps of the pairs for the lower and upper bounds
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         k = at + 2 * i
         dz[k] = dz[k + 1] = dw[k] = dw[k + 1] = 0.0
         if not joined.slope[i] > 0.0:
             continue
+        # change of the rate and of the force
         rate = row_dot(rows, first + i, dv)
         dp = x.joined[0, i] - joined.slope[i] * rate
         rate += joined.gamma[i] * dp - x.off[k]
         x.joined[1, i] = dp
+        # each bound's slack follows from its complementarity equation
         lower, upper = x.product[k] > 0.0, x.product[k + 1] > 0.0
         if lower:
             dz[k], dw[k] = dp, (x.right[k] - x.w[k] * dp) / x.z[k]
@@ -452,6 +479,7 @@ def newton_step(
 @kernel(inner=True)
 def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
     """Fill the step dz, dw of contact c's pairs, from the change ``x.du[c]`` of its rates and the right sides."""
+    # normal pair
     z, w, right, off, du = x.z, x.w, x.right, x.off, x.du[c]
     at, last, mu = c * x.width, x.width - 1, x.mu[c]
     for i in range(at, at + x.width):
@@ -460,6 +488,7 @@ def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
     dw[at] = (right[at] - w[at] * dz[at]) / z[at] if z[at] >= w[at] else du[0] - off[at]
     if mu == 0.0:
         return
+    # circular cone: the step in the Nesterov-Todd scaling
     if x.disc:
         size, a0, a1, a2 = nesterov_todd_scaling(x, at)
         flat = 2.0 * a0 * a0 - 1.0
@@ -472,6 +501,7 @@ def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
         dw[at + 1] = right[at + 1] - size * (flat * b0 + 2.0 * a0 * (a1 * b1 + a2 * b2))
         dw[at + 2], dw[at + 3] = e1, e2
         return
+    # polygon: edge forces for a slip speed of zero, and the sums for the cone row
     total = spent = 0.0
     d_last = z[at + last] / w[at + last]
     constant = (right[at + last] + z[at + last] * off[at + last]) / z[at + last] - mu * dz[at]
@@ -482,8 +512,10 @@ def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
         dw[at + i] = along - off[at + i]
         total += d
         constant += dz[at + i]
+    # slip speed from the cone row
     slip = d_last / (1.0 + d_last * total) * constant
     dz[at + last] = slip
+    # add its share to the edges
     for i in range(1, last):
         dz[at + i] -= z[at + i] / w[at + i] * slip
         dw[at + i] += slip

@@ -85,6 +85,7 @@ def friction_bound(rows: ContactSystem, c: int) -> float:
 @kernel(inner=True)
 def contact_rates(rows: ContactSystem, polygon: FrictionCone, c: int, v: Floats, known: float, s: Floats) -> None:
     """Fill the rates s (3,) of one contact, or of one cone of moments."""
+    # products of the rows with v, plus the known terms
     normal = rows.cone_contacts[c]
     first = polygon.first[c]
     s[1] = s[2] = 0.0
@@ -98,6 +99,7 @@ def contact_rates(rows: ContactSystem, polygon: FrictionCone, c: int, v: Floats,
         s[0] = row_dot(rows, normal, v) + known * rows.k[normal]
         if rows.r[c] == 1:
             s[1] = row_dot(rows, first, v) + known * rows.k[first]
+    # the rates of a cone of moments are scaled by its length
     if c >= rows.nc:
         s[1] *= rows.mu[c]
         s[2] *= rows.mu[c]
@@ -113,13 +115,17 @@ def fill_contact_rates(rows: ContactSystem, polygon: FrictionCone, v: Floats, kn
 @kernel(inner=True)
 def mode_of(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: float) -> int:
     """Return the mode of the point (x; y, z) of contact c: x along the normal, y and z in the tangential plane."""
+    # no normal force: open
     if not x > 0.0:
         return OPEN
+    # no friction, or a friction force within the bound: stick
     if polygon.r == 0 or mu == 0.0:
         return STICK
     bound = mu * x
+    # circular cone: compare with its radius
     if polygon.exact:
         return SLIDE_EDGE + 2 * c if y * y + z * z > bound * bound else STICK
+    # polygon: the edge that encloses the point decides
     j, along, next_along = enclosing_edge(polygon.half, polygon.edge_directions, y, z)
     if along + next_along <= bound:
         return STICK
@@ -137,15 +143,18 @@ def project_sliding(
     direction and slip compliance. ``slid`` is True if contact c already slides; ``soft`` is the response, rate by
     force, by which (y, z) was reached.
     """
+    # shorten the tangential part to the bound
     slide = polygon.slide_state[c]
     bound = mu * x
     size = math.sqrt(y * y + z * z)
     aim[0] = x
     aim[1] = bound * (y / size)
     aim[2] = bound * (z / size)
+    # rotation of the sliding direction since it was stored
     turn = abs(y / size - slide[0]) + abs(z / size - slide[1]) if slid else 2.0
     if turn <= DIRECTION_TOLERANCE:
         return 0.0
+    # store the new direction, and the slip compliance there
     slide[0] = y / size
     slide[1] = z / size
     slide[SLIP_COMPLIANCE] = soft * (size - bound) / bound
@@ -169,31 +178,38 @@ def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: fl
     OPEN gives 0, STICK the point itself, and the modes of sliding the corner, side or direction they stand for, with
     normal force x. Whether the point belongs to the mode is not checked.
     """
+    # open: no force
     p[0] = 0.0
     p[1] = 0.0
     p[2] = 0.0
     if mode == OPEN:
         return
+    # the normal force is kept; without friction it is all
     p[0] = x
     if polygon.r == 0 or mu == 0.0:
         return
+    # stick: the point itself
     if mode == STICK:
         p[1] = y
         p[2] = z
         return
+    # slide: the bound is proportional to the normal force
     j = (mode - SLIDE_EDGE) // 2
     turns = polygon.edge_directions
     bound = mu * x
+    # circular cone: the stored direction, and a share of the component across it
     if polygon.exact:
         slide = polygon.slide_state[j]
         across = slide[STICK_FRACTION] * (slide[0] * z - slide[1] * y)
         p[1] = bound * slide[0] - across * slide[1]
         p[2] = bound * slide[1] + across * slide[0]
         return
+    # corner of the polygon
     if (mode - SLIDE_EDGE) % 2 == 0:
         p[1] = bound * turns[j, 0]
         p[2] = bound * turns[j, 1]
         return
+    # side of the polygon: its midpoint, and the component along the side
     ex, ey = edge_vector(polygon, mode)
     share = (y * ex + z * ey) / (ex * ex + ey * ey)
     p[1] = 0.5 * bound * (turns[j, 0] + turns[j + 1, 0]) + share * ex
@@ -236,6 +252,7 @@ def fill_force_jacobian(
 
     ``normal`` and ``tangent`` are 1 / eps along the normal and in the tangential plane.
     """
+    # open: no stiffness; without friction only along the normal
     mu = friction_bound(rows, c)
     B[:] = 0.0
     if mode == OPEN:
@@ -249,6 +266,7 @@ def fill_force_jacobian(
     d00 = tangent
     d01 = 0.0
     d11 = tangent
+    # sliding on a disc: friction follows its direction, and only the part across it responds
     if mode != STICK and polygon.exact:
         slide = polygon.slide_state[(mode - SLIDE_EDGE) // 2]
         slide[STICK_FRACTION] = 1.0 / (1.0 + slide[SLIP_COMPLIANCE] * tangent)
@@ -265,6 +283,7 @@ def fill_force_jacobian(
         d11 = 0.0
         along = mu * normal * turns[j, 0]
         across = mu * normal * turns[j, 1]
+        # on a side: friction follows the midpoint, and the part along the side responds
         if (mode - SLIDE_EDGE) % 2 == 1:
             ex, ey = edge_vector(polygon, mode)
             along += 0.5 * mu * normal * ex
@@ -273,6 +292,7 @@ def fill_force_jacobian(
             d00 = share * ex * ex
             d01 = share * ex * ey
             d11 = share * ey * ey
+    # from the plane's axes to the two friction rows
     if rows.r[c] == 1:
         B[1, 0] = along
         B[1, 1] = d00

@@ -89,11 +89,13 @@ def order_elimination(trees: Elimination, spans: Ints) -> None:
     )
     nt = order.shape[0]
     nv = int(starts[nt])
+    # no tree has a neighbour yet
     degree, beside = trees.degree, trees.beside
     for k in range(nt):
         degree[k] = 0
         for j in range(nt):
             beside[k, j] = 0
+    # the trees of each contact; two trees in one contact are neighbours
     for c in range(pairs.shape[0]):
         begin, _, other, end = row_ranges(spans, c, nv)
         a = tree_at(starts, begin)
@@ -105,21 +107,25 @@ def order_elimination(trees: Elimination, spans: Ints) -> None:
             beside[a, b] = beside[b, a] = 1
             degree[a] += 1
             degree[b] += 1
+    # eliminate the tree of least degree first
     at = 0
     count = 0
     for place in range(nt):
+        # the tree that has the fewest neighbours left
         k = 0
         least = nt
         for j in range(nt):
             if 0 <= degree[j] < least:
                 k = j
                 least = degree[j]
+        # its remaining neighbours are the blocks right of its diagonal block
         order[place] = k
         fill[place] = count
         for j in range(nt):
             if beside[k, j] != 0 and degree[j] >= 0:
                 later[count] = j
                 count += 1
+        # elimination joins its neighbours pairwise
         degree[k] = -1
         for x in range(fill[place], count):
             a = later[x]
@@ -134,6 +140,7 @@ def order_elimination(trees: Elimination, spans: Ints) -> None:
     # From here on degree is the position of a tree.
     for place in range(nt):
         degree[order[place]] = place
+    # sort each tree's blocks by their place in the order, and place its panel
     for place in range(nt):
         k = order[place]
         n = starts[k + 1] - starts[k]
@@ -145,12 +152,14 @@ def order_elimination(trees: Elimination, spans: Ints) -> None:
                 later[y] = later[y - 1]
                 y -= 1
             later[y] = j
+        # column of each block in the panel, and the panel's width
         for x in range(fill[place], fill[place + 1]):
             offset[x] = width
             width += starts[later[x] + 1] - starts[later[x]]
         trees.width[k] = width
         trees.at[k] = at
         at += n * (2 * width - n)
+    # the block of each contact's off-diagonal product, in the tree that is eliminated first
     for c in range(pairs.shape[0]):
         a = pairs[c, 0]
         b = pairs[c, 1]
@@ -207,11 +216,13 @@ def subtract_multiple(factor: float, x: Floats, y: Floats) -> None:
 def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
     """Factor K = L U in place; return False if a pivot vanishes. ``total`` (nv,) is scratch."""
     starts, fill, later, offset = trees.starts, trees.fill, trees.later, trees.offset
+    # eliminate one tree after another
     for place in range(trees.order.shape[0]):
         k = trees.order[place]
         upper = upper_panel(trees, K, k)
         lower = lower_panel(trees, K, k)
         n, width = upper.shape
+        # factor the diagonal block, and apply it to the rows of the transposed columns
         for p in range(n):
             if not abs(upper[p, p]) > 1e-12:
                 return False
@@ -228,6 +239,7 @@ def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
                         subtract_multiple(upper[q, p], lower[q], row)
                 for j in range(width - n):
                     row[j] *= inverse
+        # subtract the products of its blocks from the panels of its neighbours
         for x in range(fill[place], fill[place + 1]):
             a = later[x]
             at = offset[x]

@@ -84,14 +84,18 @@ def store_dv_deps(
     Nothing is stored for exact cones, cones of moments or joint rows. The factored matrix of the modes is
     1 + h Y' J / eps, accurate enough for corrections. The state's rates and forces are overwritten.
     """
+    # only polygons without joint rows and moments
     rows, y, contacts, x = case.rows, answer.dv_deps, search.contacts, search.trial_v
     nv = y.shape[0]
     if nv == 0 or case.exact_cone or rows.r.shape[0] != rows.nc or rows.nl + rows.lo.shape[0] > 0:
         return
+    # first estimate, from the motion between compliance eps and none
     for p in range(nv):
         y[p] = (answer.v_plus[p] - search.v[p]) / eps
+    # correct it with the factored matrix
     for _ in range(DV_DEPS_ITERATIONS):
         x[:] = 0.0
+        # force of z0 minus rates of y, projected to the contact's mode
         for c in range(rows.nc):
             contact_rates(rows, polygon, c, y, 0.0, contacts.s[c])
             contact_force_from_z(rows, polygon, c, case.z0, contacts.p[c])
@@ -100,6 +104,7 @@ def store_dv_deps(
             p0, p1, p2 = contacts.p[c, 0], contacts.p[c, 1], contacts.p[c, 2]
             projected_force(polygon, rows.mu[c], contacts.mode[c], p0, p1, p2, contacts.p[c])
             apply_contact_impulse(rows, polygon, c, contacts.p[c], x)
+        # the factored matrix gives the correction of y
         solve_panels(search.trees, search.K, x)
         for p in range(nv):
             y[p] += x[p]
@@ -111,15 +116,19 @@ def slides_along_edge(rows: ContactSystem, polygon: FrictionCone, c: int, eps: f
 
     The slip must be much larger than the compliant motion at eps, and must have the same corner if it turns a little.
     """
+    # the slip must be larger than the motion by compliance
     bound = rows.mu[c] * p[0]
     if math.sqrt(s[1] * s[1] + s[2] * s[2]) <= FAST * eps * bound:
         return False
+    # the corner must be the same if the slip turns by a small angle either way
     far = -1.0 / eps
     mode = mode_of(polygon, rows.mu[c], c, p[0], far * (s[1] - TURNED * s[2]), far * (s[2] + TURNED * s[1]))
     if mode != mode_of(polygon, rows.mu[c], c, p[0], far * (s[1] + TURNED * s[2]), far * (s[2] - TURNED * s[1])):
         return False
+    # a side of the polygon is no corner
     if mode < SLIDE_EDGE or (mode - SLIDE_EDGE) % 2 == 1:
         return False
+    # the force must be at this corner
     corner = polygon.edge_directions[(mode - SLIDE_EDGE) // 2]
     return max(abs(p[1] - bound * corner[0]), abs(p[2] - bound * corner[1])) <= SURELY * SAME_FORCES * bound
 
@@ -135,17 +144,20 @@ def is_still_equal_compliance(
 
     The caller counts one system for it, so that records do not depend on where a run was resumed.
     """
+    # cases that are never decided here
     rows, y = case.rows, answer.dv_deps
     p, s, rates = search.scratch3_a, search.scratch3_b, search.contacts.s[0]
     if y.shape[0] == 0 or case.exact_cone or polygon.r < 1:
         return False
     if rows.r.shape[0] != rows.nc or rows.nl + rows.lo.shape[0] > 0:
         return False
+    # largest normal force, the scale of all differences
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, case.z0[c])
     eps = CLOSEST * final_compliance(rows, search)
     off = 0.0
+    # friction spent by each contact in z0
     for c in range(rows.nc):
         first = polygon.first[c]
         spent = 0.0
@@ -155,6 +167,7 @@ def is_still_equal_compliance(
         if rows.gamma[c] > 0.0:
             return False
         contact_rates(rows, polygon, c, y, 0.0, s)
+        # firm contacts: difference between the force and its rates
         if min(p[0], rows.mu[c] * p[0] - spent) > SAME_FORCES * largest:
             for i in range(CONTACT_DIM):
                 off += (p[i] - s[i]) * (p[i] - s[i])
@@ -167,6 +180,7 @@ def is_still_equal_compliance(
         elif p[0] <= SAME_FORCES * largest or not slides_along_edge(rows, polygon, c, eps, p, rates):
             return False
         off += (1.0 + rows.mu[c] * rows.mu[c]) * shift * shift
+    # the sum of differences must be certainly below the tolerance
     return math.sqrt(off) <= SURELY * SAME_FORCES * largest
 
 
@@ -180,6 +194,7 @@ def refine_in_one_step(
     is unchanged; and whether the forces follow the law of this compliance. They need not if a disc's corner rotates.
     This occurs for bodies whose gaps contradict one another by rounding.
     """
+    # only a warm start without joint rows
     rows, contacts = case.rows, search.contacts
     if not case.warm_start or search.joined.p.shape[0] > 0:
         return False, 0, False

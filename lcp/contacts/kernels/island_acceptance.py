@@ -163,6 +163,7 @@ def fill_rhs_and_scales(
     ``v`` (nv,) is the velocity at z = 0, ``diagonal`` the diagonal of the Delassus matrix over the rows [N; F].
     ``posed`` is the field of `IslandProblem`.
     """
+    # rounding of the rates and the scales are parts of the loads
     nc = rows.nc
     nr = rows.nr
     m = count_rows(rows)
@@ -170,19 +171,23 @@ def fill_rhs_and_scales(
     scales = row_scales_views(loads, m, q.shape[0])
     motion = kinetic_norm(rows)
     anchored = posed.shape[0] > 0 or has_anchors(rows.lo, rows.hi)
+    # normal rows
     heaviest = 0.0
     for c in range(nc):
         q[c], rounding_errors[c] = free_rate_and_rounding(rows, c, v, motion)
         amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
         heaviest = max(heaviest, scale_variable(scales, c, amount, response_of(rows, posed, diagonal, c)))
+    # friction rows, cone by cone
     first = nc
     for cone in range(rows.r.shape[0]):
         last = first + rows.r[cone]
+        # the largest response of a cone's rows scales all of them
         response = 0.0
         for i in range(first, last):
             response = max(response, response_of(rows, posed, diagonal, i))
         root = math.sqrt(response)
         inverse = 1.0 / root if root > 0.0 else 0.0
+        # both directions of each friction row
         for i in range(first, last):
             rate, rounding_errors[i] = free_rate_and_rounding(rows, i, v, motion)
             q[i] = rate
@@ -192,6 +197,7 @@ def fill_rhs_and_scales(
             scales.sizes[i] = scales.sizes[i + nr] = root
             scales.units[i] = scales.units[i + nr] = root
             heaviest = max(heaviest, amount * inverse)
+        # the row of the friction bound
         place = nc + 2 * nr + cone
         normal = scales.units[rows.cone_contacts[cone]]
         q[place] = 0.0
@@ -200,6 +206,7 @@ def fill_rhs_and_scales(
         scales.sizes[place] = max(bound, inverse, rows.gammaE[cone] * root)
         scales.units[place] = inverse
         first = last
+    # limit rows, then boxed rows
     limit = first_limit(rows)
     for i in range(nc + nr, nc + nr + rows.nl):
         place = limit + i - nc - nr
@@ -218,12 +225,15 @@ def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, unit
     Forces of contacts and limits are read from ``z`` and have their roots in ``units``. A boxed row counts with its
     force in ``f``, but with at least `MIN_RELATIVE_SCALE` of its larger bound, because its rounding is relative to it.
     """
+    # contacts and friction
     largest = 0.0
     for i in range(rows.nc + 2 * rows.nr):
         largest = max(largest, units[i] * abs(z[i]))
+    # limits
     limit = first_limit(rows)
     for i in range(limit, limit + rows.nl):
         largest = max(largest, units[i] * abs(z[i]))
+    # boxed rows
     first = rows.nc + rows.nr + rows.nl + rows.nb
     for b in range(rows.lo.shape[0]):
         force = max(abs(f[first + b]), MIN_RELATIVE_SCALE * larger_bound(rows.lo[b], rows.hi[b]))
@@ -238,6 +248,7 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
     They follow from the forces in z and f and from v+. A rate in w is set to 0 if it is within its rounding, because
     bodies that fall side by side have no other rate.
     """
+    # rates of all rows
     z, w = answer.z, answer.w
     m = count_rows(rows)
     rate, rounding_errors = loads[:m], loads[m : 2 * m]
@@ -247,9 +258,11 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
     gamma = rows.gamma
     for i in range(nc + nr + rows.nl):
         rate[i] = dot_of_row(rows, i, rows.J[i], answer.v_plus) + rows.k[i]
+    # normal rows
     first = nc
     for c in range(nc):
         w[c] = drop_rounding(rate[c] + gamma[c] * z[c], rounding_errors[c])
+    # friction: force left to the bound, and slip speed
     for c in range(r.shape[0]):
         last = first + r[c]
         spent = 0.0
@@ -263,10 +276,12 @@ def fill_slacks(rows: ContactSystem, diagonal: Floats, answer: IslandSolution, l
         speed = slack if r[c] == 0 or left * diagonal[first] <= slack else 0.0
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
+        # slacks of the friction rows in both directions
         for i in range(first, last):
             w[i] = drop_rounding(rate[i] + gamma[i] * z[i] + speed, rounding_errors[i])
             w[i + nr] = drop_rounding(-rate[i] + gamma[i] * z[i + nr] + speed, rounding_errors[i])
         first = last
+    # limit rows, then boxed rows
     limit = first_limit(rows)
     for i in range(rows.nl):
         w[limit + i] = drop_rounding(rate[first + i] + gamma[first + i] * z[limit + i], rounding_errors[first + i])
@@ -300,11 +315,13 @@ def fill_residuals_of_state(
 @kernel(inner=True)
 def is_rejected_early(case: IslandProblem, answer: IslandSolution, loads: Floats, tolerance: float) -> bool:
     """Return True if a normal rate already shows that the scaled residual of the forces in z is too large."""
+    # scales and largest force
     rows = case.rows
     m = count_rows(rows)
     z = answer.z
     rounding_errors, scales = loads[m : 2 * m], row_scales_views(loads, m, z.shape[0])
     largest = largest_force(rows, case.posed, z, answer.f, scales.units)
+    # residual of each normal row, from its rate and its force
     for c in range(rows.nc):
         a, b, d, e = row_ranges(rows.column_ranges, c, answer.v_plus.shape[0])
         rate = sparse_dot(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]

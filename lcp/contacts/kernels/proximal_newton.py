@@ -78,9 +78,11 @@ def proximal_state_views(ncone: int, nj: int, nv: int, memory: Floats) -> Proxim
 def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> float:
     """Fill v and s of the forces; return the largest speed by which a row violates its law."""
     contacts, joined = search.contacts, search.joined
+    # velocities and rates of the present forces
     recover_velocity(rows, polygon, search)
     misfit = 0.0
     aim = search.scratch3_a
+    # contacts: distance of each force from its projected proximal step, as a speed
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         s = contacts.s[c]
@@ -90,6 +92,7 @@ def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverS
         x = p[0] - (s[0] + rows.gamma[normal] * p[0]) / own
         proximal_response(rows, polygon, c, soft, x, p[1] - s[1] / soft, p[2] - s[2] / soft, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
+    # joint rows: the same, with their bounds
     for i in range(joined.p.shape[0]):
         own = joined.diagonal[i]
         if own > 0.0:
@@ -110,13 +113,16 @@ def proximal_residual(
     contacts, joined = search.contacts, search.joined
     G = memory.G
     nv = v.shape[0]
+    # rates of the contacts at v, and G without impulses
     fill_contact_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(nv):
         G[i] = rows.v_free[i] - v[i]
+    # contact forces from the rates, with the impulses they add to G
     for c in range(contacts.p.shape[0]):
         s = contacts.s[c]
         before = memory.before[c]
         normal = rows.cone_contacts[c]
+        # step lengths along the normal and in the tangential plane
         weight = rho / contacts.diagonal[normal]
         soft = rho / tangential_response(rows, polygon, contacts, c)
         x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[normal])
@@ -124,6 +130,7 @@ def proximal_residual(
         z = before[2] - soft * s[2]
         contacts.mode[c] = proximal_response(rows, polygon, c, 1.0 / soft, x, y, z, contacts.p[c])
         apply_contact_impulse(rows, polygon, c, contacts.p[c], G)
+    # joint rows: forces within their bounds, and slopes where no bound is reached
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         joined.slope[i] = 0.0
@@ -135,6 +142,7 @@ def proximal_residual(
             if joined.lo[i] < force < joined.hi[i]:
                 joined.slope[i] = weight / (1.0 + weight * joined.gamma[i])
             apply_row_impulse(rows, first + i, joined.p[i], G)
+    # largest entry of G
     largest = 0.0
     for i in range(nv):
         largest = max(largest, abs(G[i]))
@@ -149,6 +157,7 @@ def newton_step(
 
     Return False if K is singular.
     """
+    # derivative of each contact's force by its rates
     contacts = search.contacts
     for c in range(contacts.p.shape[0]):
         normal = rows.cone_contacts[c]
@@ -156,6 +165,7 @@ def newton_step(
         soft = rho / tangential_response(rows, polygon, contacts, c)
         weight /= 1.0 + weight * rows.gamma[normal]
         fill_force_jacobian(rows, polygon, c, contacts.mode[c], weight, soft, contacts.B[c])
+    # form and factor the matrix, then solve for the step
     form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
     if not factor_panels(search.trees, search.K, search.W[0]):
         return False
@@ -188,18 +198,22 @@ def continue_proximal_newton(
     ``least`` is the residual at entry, where v and s belong to the forces. At most ``most`` systems are solved. On
     return the state has the forces of least residual.
     """
+    # start from the state's forces, which are also the best so far
     v, trial = search.v, memory.v
     nv = v.shape[0]
     of_joints, best_of_joints = memory.joined[0], memory.joined[1]
     save_forces(search, memory.before, of_joints)
     save_forces(search, memory.best, best_of_joints)
     last = least
+    # a smaller residual permits a larger step length
     rho = max(LEAST, min(FIRST * search.speed / max(least, 1e-12 * search.speed), MOST))
     spent = 0
     slow = 0
+    # outer loop: one proximal problem each, around the forces in memory.before
     while least > CONVERGED_RESIDUAL * search.speed and spent < most:
         size = proximal_residual(rows, polygon, search, memory, rho, v)
         enough = INNER * least + ROUNDING * search.speed
+        # inner loop: Newton's method for G = 0
         steps = 0
         while size > enough and steps < STEPS and spent < most:
             steps += 1
@@ -208,6 +222,7 @@ def continue_proximal_newton(
                 memory.F[i] = memory.G[i]
             if not newton_step(rows, polygon, search, memory, rho):
                 break
+            # halve the step until G is smaller
             share = 1.0
             smaller = size
             for _ in range(HALVINGS):
@@ -219,21 +234,26 @@ def continue_proximal_newton(
                 share *= 0.5
             if not smaller < size:
                 break
+            # accept the step
             for i in range(nv):
                 v[i] = trial[i]
             size = smaller
+        # measure the forces by the law itself, and keep the best
         misfit = natural_residual(rows, polygon, search)
         if misfit < least:
             least = misfit
             save_forces(search, memory.best, best_of_joints)
+        # accepted: the new forces become the center of the next proximal problem
         if size <= enough or misfit <= last:
             save_forces(search, memory.before, of_joints)
             slow = slow + 1 if misfit > SLOW * last else 0
+            # raise rho if progress is slow although the inner problem is easy
             if slow >= 2 or (steps <= 2 and misfit > 0.1 * last):
                 rho = min(RAISE * rho, MOST)
                 slow = 0
             last = misfit
         else:
+            # failed: return to the best forces with a smaller rho
             rho *= LOWER
             if rho < LEAST:
                 break
@@ -242,5 +262,6 @@ def continue_proximal_newton(
             recover_velocity(rows, polygon, search)
             last = least
             slow = 0
+    # leave the best forces in the state
     restore_forces(search, memory.best, best_of_joints)
     return spent, least

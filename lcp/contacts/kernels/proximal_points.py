@@ -60,6 +60,7 @@ def update_modes(
     turned = False
     misfit = 0.0
     aim = search.scratch3_a
+    # contacts: the force that would cancel the rates, and its mode
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         s = contacts.s[c]
@@ -73,6 +74,7 @@ def update_modes(
         moved = mode != contacts.mode[c]
         if moved:
             changed += 1
+        # project this force to the cone; a disc can also rotate its sliding direction
         if polygon.exact and mode >= SLIDE_EDGE:
             turn = project_sliding(polygon, mu, c, not moved, soft, x, y, z, aim)
             if turn > FAR and not moved:
@@ -80,15 +82,18 @@ def update_modes(
             moved = turn > 0.0
         else:
             projected_force(polygon, mu, mode, x, y, z, aim)
+        # residual: distance between the force and its projection
         off = max(abs(p[1] - aim[1]), abs(p[2] - aim[2]))
         if soft_misfit:
             misfit = max(misfit, eps * max(abs(p[0] - aim[0]), off))
         else:
             misfit = max(misfit, own * abs(p[0] - aim[0]), soft * off)
+        # project the force to its new mode
         if moved:
             turned = True
             contacts.mode[c] = mode
             projected_force(polygon, mu, mode, p[0], p[1], p[2], p)
+    # joint rows: the same, with their bounds in place of a cone
     for i in range(joined.p.shape[0]):
         own = joined.diagonal[i]
         soft = JOINT_COMPLIANCE * own
@@ -167,6 +172,7 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
 
     ``eps`` is the compliance in the matrix, 0 if each contact has its own.
     """
+    # right side: impulses of the force changes at the present rates
     contacts, joined = search.contacts, search.joined
     dv = search.trial_v
     dv[:] = 0.0
@@ -176,11 +182,14 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
     for c in range(contacts.p.shape[0]):
         force_increment(rows, polygon, contacts, c, eps, ds, shift)
         apply_contact_impulse(rows, polygon, c, shift, dv)
+    # joint rows add the changes of their free forces
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         change = -joined.slope[i] * (joined.s[i] + joined.gamma[i] * joined.p[i])
         apply_row_impulse(rows, first + i, change, dv)
+    # change of the velocities
     solve_panels(search.trees, search.K, dv)
+    # contact forces at the changed rates
     for c in range(contacts.p.shape[0]):
         contact_rates(rows, polygon, c, dv, 0.0, ds)
         force_increment(rows, polygon, contacts, c, eps, ds, shift)
@@ -188,6 +197,7 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
             contacts.p[c, i] += shift[i]
         # The normal force of a moment cone equals the one of its contact to the bit, in all modes.
         contacts.p[c, 0] = contacts.p[rows.cone_contacts[c], 0]
+    # joint forces at the changed rates
     for i in range(joined.p.shape[0]):
         rate = joined.s[i] + row_dot(rows, first + i, dv)
         joined.p[i] -= joined.slope[i] * (rate + joined.gamma[i] * joined.p[i])
@@ -203,6 +213,7 @@ def run_proximal_points(rows: ContactSystem, polygon: FrictionCone, search: Solv
     formed = 0
     last = math.inf
     recover_velocity(rows, polygon, search)
+    # modes of the present forces; stop at rounding, or if the residual no longer halves
     for _ in range(most):
         changed, turned, misfit = update_modes(rows, polygon, search, 0.0, 1.0)
         if misfit <= ROUNDING * search.speed or (changed == 0 and not misfit < 0.5 * last):
@@ -210,6 +221,7 @@ def run_proximal_points(rows: ContactSystem, polygon: FrictionCone, search: Solv
         last = math.inf if changed > 0 else misfit
         if turned:
             recover_velocity(rows, polygon, search)
+        # new modes need a new matrix
         if turned or (formed == 0 and eps == 0.0):
             eps = 0.0
             for c in range(contacts.p.shape[0]):
@@ -219,6 +231,7 @@ def run_proximal_points(rows: ContactSystem, polygon: FrictionCone, search: Solv
             formed += 1
             if not factor_panels(search.trees, search.K, search.W[0]):
                 break
+        # step with the factored matrix
         proximal_step(rows, polygon, search, eps)
         recover_velocity(rows, polygon, search)
     return formed

@@ -225,20 +225,24 @@ def project_to_pyramid(
 @kernel(inner=True)
 def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
     """Fill p (3,) with the point of the cone nearest to x (3,), and D (3, 3) = dp / dx; a, b (3,) are scratch."""
+    # fewer than two directions: no third component
     p[:] = 0.0
     D[:] = 0.0
     if polygon.r < 2:
         x[2] = 0.0
+    # without friction the cone is a half-line
     if polygon.r == 0 or mu == 0.0:
         p[0] = max(x[0], 0.0)
         D[0, 0] = 1.0 if x[0] > 0.0 else 0.0
         return
+    # whether the point is inside the cone
     edge = 0
     if polygon.exact:
         inside = x[0] >= 0.0 and x[1] * x[1] + x[2] * x[2] <= mu * mu * x[0] * x[0]
     else:
         edge, along, next_along = enclosing_edge(polygon.half, polygon.edge_directions, x[1], x[2])
         inside = x[0] >= 0.0 and along + next_along <= mu * x[0]
+    # inside: the point itself; outside: the nearest point of the boundary
     if inside:
         for i in range(min(CONTACT_DIM, 1 + polygon.r)):
             p[i] = x[i]
@@ -259,14 +263,17 @@ def evaluate_forces(
     - Minus the slope of the convex function along the step.
     """
     contacts, x, a, b = search.contacts, memory.x[:3], memory.x[3:6], memory.x[6:9]
+    # pressing contacts
     off, slope = 0.0, 0.0
     for c in range(rows.nc):
         p, ds = contacts.p[c], memory.ds[c]
         if memory.presses[c] == 0.0:
             continue
+        # proximal point of the force after the step, projected to the cone
         for i in range(CONTACT_DIM):
             x[i] = memory.base[c, i] - (contacts.s[c, i] + step * ds[i]) / eps
         project_to_cone(polygon, rows.mu[c], x, a, b, p, memory.D[c])
+        # difference from the force that belongs to the velocities
         for i in range(CONTACT_DIM):
             miss = p[i] - ((1.0 - step) * memory.held[c, i] + step * memory.moved[c, i])
             slope += ds[i] * miss
@@ -291,10 +298,12 @@ def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
             x[i] = contacts.p[c, i] - memory.held[c, i]
         fill_contact_stiffness(rows, polygon, c, D, contacts.B[c])
         apply_contact_impulse(rows, polygon, c, x, dv)
+    # form and factor the matrix, then solve for the velocities
     form_system(rows, polygon, contacts, search.joined.slope[:0], search.trees, search.W, search.K)
     if not factor_panels(search.trees, search.K, search.W[0]):
         return False
     solve_panels(search.trees, search.K, dv)
+    # rates of the contacts, and their forces by the slopes
     fill_contact_rates(rows, polygon, dv, 0.0, memory.ds)
     for c in range(rows.nc):
         for i in range(CONTACT_DIM):

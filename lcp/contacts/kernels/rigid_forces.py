@@ -66,6 +66,7 @@ def remove_compliance(
 
     If eps is the path's end, its matrix is factored. ``tolerance`` is the tolerance of the problem.
     """
+    # the factored matrix serves only if eps is the path's end and small for every contact
     save_step(search, kept)
     compliance = eps if eps == final_compliance(rows, search) else 0.0
     for c in range(rows.nc):
@@ -74,10 +75,12 @@ def remove_compliance(
     for c in range(rows.nc, rows.r.shape[0]):
         if eps > SOFT * tangential_response(rows, polygon, search.contacts, c):
             compliance = 0.0
+    # proximal points in all modes
     if is_large_island(rows, polygon, search):
         formed = remove_compliance_or_restore(rows, polygon, search, kept, compliance, FEW_POINTS)
     else:
         formed = run_proximal_points(rows, polygon, search, compliance, MANY_POINTS)
+    # accept forces near the compliant ones, otherwise keep their modes
     if stay_selected(search, kept):
         return formed
     return formed + remove_compliance_in_modes(rows, polygon, search, kept, eps, IN_MODES * tolerance)
@@ -97,17 +100,21 @@ def remove_compliance_or_restore(
 
     Return the number of systems formed.
     """
+    # residual of the forces at entry
     contacts = search.contacts
     copy_rows(contacts.p, kept.fixed)
     recover_velocity(rows, polygon, search)
     _, _, before = update_modes(rows, polygon, search, 0.0, 1.0)
+    # proximal points from the saved modes
     copy_rows(kept.fixed, contacts.p)
     for c in range(search.previous_modes.shape[0]):
         contacts.mode[c] = search.previous_modes[c]
     formed = run_proximal_points(rows, polygon, search, eps, most)
+    # residual of the new forces
     copy_rows(contacts.p, kept.moving)
     recover_velocity(rows, polygon, search)
     _, _, misfit = update_modes(rows, polygon, search, 0.0, 1.0)
+    # keep the forces of smaller residual
     copy_rows(kept.moving if misfit <= before else kept.fixed, contacts.p)
     recover_velocity(rows, polygon, search)
     return formed
@@ -123,12 +130,15 @@ def remove_compliance_in_modes(
     the second point is subtracted. The previous forces are restored if the residual of the new ones is larger, and
     larger than ``close``, as a fraction of the speeds. Return the number of systems formed, 1.
     """
+    # residual of the rigid forces so far
     contacts, joined = search.contacts, search.joined
     keep_rigid_forces(search, kept)
     before = natural_residual(rows, polygon, search)
+    # return to the compliant forces and modes
     copy_rows(kept.start, contacts.p)
     restore_step(search)
     recover_velocity(rows, polygon, search)
+    # sliding directions and stiffness of each contact in its mode
     for c in range(contacts.p.shape[0]):
         s = contacts.s[c]
         if polygon.exact and contacts.mode[c] >= SLIDE_EDGE:
@@ -137,15 +147,19 @@ def remove_compliance_in_modes(
                 polygon, friction_bound(rows, c), c, False, eps, x, -s[1] / eps, -s[2] / eps, search.scratch3_a
             )
         compliant_stiffness(rows, polygon, contacts, c, eps)
+    # matrix of these modes
     form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
     if factor_panels(search.trees, search.K, search.W[0]):
+        # first proximal point, then the second from there
         proximal_step(rows, polygon, search, eps)
         copy_rows(contacts.p, kept.moving)
         recover_velocity(rows, polygon, search)
         proximal_step(rows, polygon, search, eps)
+        # subtract the second motion from the first
         for c in range(contacts.p.shape[0]):
             for i in range(CONTACT_DIM):
                 contacts.p[c, i] = 2.0 * kept.moving[c, i] - contacts.p[c, i]
+    # keep the rigid forces if they were better
     if not natural_residual(rows, polygon, search) <= max(before, close * search.speed):
         restore_rigid_forces(rows, polygon, search, kept)
     return 1

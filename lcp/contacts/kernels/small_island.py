@@ -89,13 +89,16 @@ def cholesky_factor(F: Floats, inverse: Floats, factors: Floats) -> bool:
 
     Entries left of the diagonal are not used. ``factors`` is scratch.
     """
+    # row by row: subtract the products of the rows above
     for i in range(F.shape[0]):
         row = F[i]
         for k in range(i):
             factors[k] = F[k, i]
         take_rows(i, factors, F, i, row)
+        # a pivot that is not positive ends the factorisation
         if not row[i] > 0.0:
             return False
+        # scale the row by its pivot
         inverse[i] = 1.0 / math.sqrt(row[i])
         for j in range(i, row.shape[0]):
             row[j] *= inverse[i]
@@ -105,6 +108,7 @@ def cholesky_factor(F: Floats, inverse: Floats, factors: Floats) -> bool:
 @kernel(inner=True)
 def cholesky_solve(F: Floats, inverse: Floats, x: Floats) -> None:
     """Replace x by F^-1 x, with F factored."""
+    # forward: solve with U'
     m = x.shape[0]
     for i in range(m):
         own = x[i] * inverse[i]
@@ -112,6 +116,7 @@ def cholesky_solve(F: Floats, inverse: Floats, x: Floats) -> None:
         row = F[i]
         for j in range(i + 1, m):
             x[j] -= own * row[j]
+    # backward: solve with U
     for down in range(m):
         i = m - 1 - down
         row, rest = F[i], x[i]
@@ -126,9 +131,11 @@ def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: F
 
     A = h J Y' is symmetric except for rounding, so its rows are used as columns.
     """
+    # rates without softness
     for i in range(s.shape[0]):
         s[i] = -load[i]
     take_rows(p.shape[0], p, A, 0, s)
+    # softness of the normals, and the largest rate
     largest = 0.0
     for i in range(s.shape[0]):
         if i % CONTACT_DIM == 0:
@@ -155,19 +162,23 @@ def solve_all_sticking(
     memory
         Workspace, of nv^2 + 15 nc numbers.
     """
+    # views of the workspace
     nv, m = rows.v_free.shape[0], CONTACT_DIM * rows.nc
     A, F, vectors = view_2d(search.K, 0, m, m), view_2d(memory, 0, m, m), view_2d(memory, nv * m, 5, m)
     load, p, s, change, inverse = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     forces = search.contacts.p
+    # present forces and free rates; all contacts must press
     for i in range(m):
         load[i] = q[contact_row(rows, polygon, i // CONTACT_DIM, i % CONTACT_DIM)]
         p[i] = forces[i // CONTACT_DIM, i % CONTACT_DIM]
         if i % CONTACT_DIM == 0 and not p[i] > 0.0:
             return False
+    # Delassus matrix, and a check that all contacts stick at the present forces
     form_delassus(rows, polygon, view_2d(memory, 0, nv, m), A)
     place_rates_of(rows, A, load, p, s)
     if not all_stick(rows, polygon, search, p, s):
         return False
+    # forces of the sticking contacts with compliance eps
     for i in range(m):
         p[i] = -load[i]
         for j in range(m):
@@ -176,23 +187,27 @@ def solve_all_sticking(
     if not cholesky_factor(F, inverse, change):
         return False
     cholesky_solve(F, inverse, p)
+    # the compliant forces must stick too
     s[:] = 0.0
     if not all_stick(rows, polygon, search, p, s):
         return False
     # The rates of compliant contacts.
     for i in range(m):
         s[i] = eps * p[i]
+    # proximal points: remove the compliance with the same factors
     last = math.inf
     moved = 0.0
     for _ in range(MAX_POINTS):
         for i in range(m):
             change[i] = s[i]
         cholesky_solve(F, inverse, change)
+        # step of the forces, and the total motion
         step = 0.0
         for i in range(m):
             p[i] += change[i]
             step = max(step, abs(change[i]))
         moved += step
+        # stop at rounding, or if the residual no longer halves
         misfit = place_rates_of(rows, A, load, p, s)
         if misfit <= ROUNDING * search.speed or not misfit < 0.5 * last:
             break

@@ -121,19 +121,23 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
 
     ``starts`` (nt + 1,) are the first velocities of the trees.
     """
+    # sizes
     ncone = rows.r.shape[0]
     nv = rows.v_free.shape[0]
     m = rows.nc + rows.nr
     nj = rows.nl + rows.lo.shape[0]
+    # matrix of the velocities and its vectors
     K = wf[: nv * nv]
     at = nv * nv
     vectors = view_2d(wf, at, 2, nv)
     W = view_2d(wf, at + 2 * nv, 3, nv)
     at += 5 * nv
+    # forces, rates and Jacobians of the contacts
     p = view_2d(wf, at, ncone, CONTACT_DIM)
     s = view_2d(wf, at + 3 * ncone, ncone, CONTACT_DIM)
     B = wf[at + 6 * ncone : at + 15 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
     at += 15 * ncone
+    # diagonals, then the quantities of the joint rows
     diagonal = state_diagonal_view(rows, wf)
     at += m
     of_joints = view_2d(wf, at, 7, nj)
@@ -149,11 +153,13 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
         of_joints[6],
         rows.gamma[m : m + nj],
     )
+    # limits push only; boxed rows have their own bounds
     for i in range(nj):
         joined.lo[i] = 0.0 if i < rows.nl else rows.lo[i - rows.nl]
         joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
         joined.diagonal[i] = row_response(rows, m + i)
         joined.previous_p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
+    # scratch, previous modes and the elimination's integers
     scratch = view_2d(wf, at, 2, CONTACT_DIM)
     before = wi[ncone : 2 * ncone]
     trees = elimination_views(starts, rows.nc, wi[3 * ncone :])
@@ -170,10 +176,12 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
     ``turns`` get the edges. The slide states are the last part of the search's ``wf``, the first rows F of the cones
     the third part of its ``wi``.
     """
+    # views of the slide states and of the cones' first rows
     ncone = rows.r.shape[0]
     at = state_float_size(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
     slides = view_2d(wf, at - SLIDE_FLOATS * ncone, ncone, SLIDE_FLOATS)
     first = wi[2 * ncone : 3 * ncone]
+    # common number of directions; cones of moments may have one
     r = rows.r[0] if rows.nc > 0 else 0
     row = rows.nc
     for c in range(ncone):
@@ -181,10 +189,12 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
         row += rows.r[c]
         if rows.r[c] != r and (c < rows.nc or r < 1 or rows.r[c] != 1):
             r = -1
+    # fewer than two directions: no friction, friction in a plane, or unequal cones
     if r < 2:
         if r == 1:
             fill_edge_directions(1, turns)
         return FrictionCone(r, r, first, 0, 0.0, 1.0, turns, False, slides)
+    # polygon or disc in space
     fill_edge_directions(r, turns)
     if exact:
         for j in range(2 * r + 1):
@@ -192,6 +202,7 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
             turns[j, 0] = math.floor(turns[j, 0] + 0.5)
             turns[j, 1] = math.floor(turns[j, 1] + 0.5)
         return FrictionCone(r if r == 2 else -1, 2, first, 1, 0.0, 1.0, turns, True, slides)
+    # second tangent from the direction most nearly perpendicular to the first
     across = r // 2
     if r % 2 == 0:
         return FrictionCone(r, r, first, across, 0.0, 1.0, turns, False, slides)
@@ -202,6 +213,7 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
 @kernel(inner=True)
 def recover_velocity(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> None:
     """Compute the velocities ``search.v`` of the state's forces, and the rates of all rows."""
+    # free velocity plus the impulses of all forces
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
     for p in range(nv):
@@ -211,6 +223,7 @@ def recover_velocity(rows: ContactSystem, polygon: FrictionCone, search: SolverS
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         apply_row_impulse(rows, first + i, joined.p[i], v)
+    # rates at these velocities
     fill_contact_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(joined.p.shape[0]):
         joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
@@ -219,9 +232,11 @@ def recover_velocity(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 @kernel(inner=True)
 def contact_force_from_z(rows: ContactSystem, polygon: FrictionCone, c: int, z0: Floats, p: Floats) -> None:
     """Fill the forces p (3,) of a contact, or of a cone of moments, from z0."""
+    # normal force of the contact
     p[0] = max(z0[rows.cone_contacts[c]], 0.0)
     p[1] = 0.0
     p[2] = 0.0
+    # sum of the friction forces along the edges
     for e in range(rows.r[c]):
         i = polygon.first[c] + e
         signed = max(z0[i], 0.0) - max(z0[i + rows.nr], 0.0)
@@ -242,8 +257,10 @@ def is_supported(rows: ContactSystem, polygon: FrictionCone, search: SolverState
 
     All contacts must have equal polygons, no softness of F and lambda, and normals that respond to their force.
     """
+    # cones of different shapes are not supported
     if polygon.r < 0:
         return False
+    # no softness in friction, and a positive response of the normal
     for c in range(rows.r.shape[0]):
         friction = rows.gammaE[c]
         for i in range(polygon.first[c], polygon.first[c] + rows.r[c]):
@@ -256,11 +273,13 @@ def is_supported(rows: ContactSystem, polygon: FrictionCone, search: SolverState
 @kernel(inner=True)
 def load_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats) -> None:
     """Load the forces of z0 into the state."""
+    # contact forces; their modes are not known yet
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         contact_force_from_z(rows, polygon, c, z0, p)
         contacts.mode[c] = UNKNOWN
+    # joint forces within their bounds
     first = first_limit(rows)
     for i in range(rows.nl):
         joined.p[i] = max(z0[first + i], 0.0)
@@ -275,6 +294,7 @@ def load_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats, part: float) -> bool:
     """Return True if all forces differ from the forces in z0 by less than this fraction of the largest force."""
     contacts, joined = search.contacts, search.joined
+    # contacts: largest force and largest difference
     largest = 0.0
     off = 0.0
     before = search.scratch3_a
@@ -285,6 +305,7 @@ def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverS
             off = max(off, abs(contacts.p[c, i] - before[i]))
     if off > part * largest:
         return False
+    # joint rows: the same, with their own scale
     first = first_limit(rows)
     recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.previous_p[rows.nl :])
     largest = 0.0
@@ -300,6 +321,7 @@ def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 def stay_near(search: SolverState, before: Floats, part: float) -> bool:
     """Return True if the contacts' forces are within this fraction of the largest force of ``before`` (ncone, 3)."""
     p = search.contacts.p
+    # largest force and largest difference
     largest = 0.0
     off = 0.0
     for c in range(p.shape[0]):
@@ -316,20 +338,24 @@ def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState
     A disc's or planar force is split into fF+ and fF-; in a polygon it is split along the two edges that enclose it.
     ``joined.previous_p`` is overwritten by the rates of the joint rows. Verification fills lambda.
     """
+    # normal forces
     nc = rows.nc
     nr = rows.nr
     contacts, joined = search.contacts, search.joined
     for c in range(nc):
         z[c] = contacts.p[c, 0]
+    # friction forces of each cone
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         r = rows.r[c]
         first = polygon.first[c]
+        # the moment is scaled by its length
         length = 1.0 if c < nc else rows.mu[c]
         for e in range(r):
             z[first + e] = 0.0
             z[first + nr + e] = 0.0
         z[nc + 2 * nr + c] = 0.0
+        # disc or one direction: positive and negative parts
         if polygon.exact or r == 1:
             for e in range(r):
                 z[first + e] = length * max(p[1 + e], 0.0)
@@ -339,6 +365,7 @@ def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState
             z[first + j if j < r else first + nr + j - r] = length * along
             j = (j + 1) % (2 * r)
             z[first + j if j < r else first + nr + j - r] = length * next_along
+    # limits and boxed rows
     first = first_limit(rows)
     for i in range(rows.nl):
         z[first + i] = joined.p[i]

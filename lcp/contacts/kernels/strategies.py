@@ -212,14 +212,17 @@ def sweep_to_modes(
     case: IslandProblem, polygon: FrictionCone, search: SolverState, eps: float, sweeps: int, warm: bool
 ) -> None:
     """Find modes by Gauss-Seidel sweeps at compliance eps, from the previous step's forces or from zero."""
+    # forces at the start
     rows = case.rows
     if warm:
         load_forces(rows, polygon, search, case.z0)
     else:
         reset_forces(search)
+    # sweeps at this compliance
     recover_velocity(rows, polygon, search)
     for _ in range(sweeps):
         sweep(rows, polygon, search, eps)
+    # modes of the forces that the sweeps reached
     recover_velocity(rows, polygon, search)
     for i in range(search.joined.p.shape[0]):
         search.joined.previous_p[i] = search.joined.p[i]
@@ -292,10 +295,12 @@ def try_equal_compliance(
     case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> ContinuationResult:
     """Run INTERIOR_POINT at a small compliance, then ACTIVE_SET from the modes of its forces, to the path's end."""
+    # compliances at the start and at the end
     rows = case.rows
     end = final_compliance(rows, search)
     eps = START_COMPLIANCE_FACTOR * end
     kept, near, interior, _ = method_views(rows, polygon, search, wf)
+    # interior point method, from the forces before and then from its own start
     systems = 0
     for start in range(0 if case.warm_start else 1, 2):
         if start == 0:
@@ -309,9 +314,11 @@ def try_equal_compliance(
         systems += more
         if converged:
             break
+    # modes of its forces
     for i in range(search.joined.p.shape[0]):
         search.joined.previous_p[i] = search.joined.p[i]
     update_modes(rows, polygon, search, eps, MODE_FRACTION)
+    # active set from there to the path's end
     reached = continue_to_end(rows, polygon, search, kept, eps, end)
     return ContinuationResult(reached.eps, systems + reached.systems)
 
@@ -324,6 +331,7 @@ def try_interior_point(
 
     Then polish the forces in rounds; after each round they are tested in ``answer.z``. Return the systems factored.
     """
+    # first turn: Mehrotra's method; later turns: the homotopy from further starts
     rows = case.rows
     _, near, interior, _ = method_views(rows, polygon, search, wf)
     if turn == 0:
@@ -351,12 +359,14 @@ def try_interior_point(
 @kernel(inner=True)
 def fill_shifted_terms(rows: ContactSystem, polygon: FrictionCone, center: Floats, eps: float, k: Floats) -> None:
     """Fill k (m,) with terms of the rows for which contacts of compliance eps have the forces P(center - s / eps)."""
+    # terms of the original rows, shifted by the compliant motion at the centre
     for i in range(k.shape[0]):
         k[i] = rows.k[i]
     for c in range(center.shape[0]):
         p, first = center[c], polygon.first[c]
         if c < rows.nc:
             k[c] -= eps * p[0]
+        # a moment is divided by its length
         unit = eps if c < rows.nc else eps / max(rows.mu[c], MIN_LENGTH)
         if rows.r[c] > 0:
             k[first] -= unit * p[1]
@@ -377,6 +387,7 @@ def solve_compliant(
 
     Return the number of systems, and whether the active set converged.
     """
+    # first from the modes of the forces, then from an interior point
     joined, systems = search.joined, 0
     recover_velocity(rows, polygon, search)
     for start in range(2):
@@ -384,6 +395,7 @@ def solve_compliant(
             unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
             more, _, _ = solve_mehrotra(rows, polygon, search, interior, near, eps, unit, MAX_SHORT_STEPS)
             systems += more
+        # modes at this compliance, and the active set from there
         for i in range(joined.p.shape[0]):
             joined.previous_p[i] = joined.p[i]
         update_modes(rows, polygon, search, eps, 1.0 if start == 0 else MODE_FRACTION)
@@ -403,14 +415,17 @@ def try_proximal_point(
     The forces of each point are polished and tested in ``answer.z``; the state has the last ones. If points approach a
     solution slowly, their changes are extrapolated. ``turn`` selects the compliance.
     """
+    # compliance of the turn: larger if the best forces are far from a solution
     rows, contacts = case.rows, search.contacts
     kept, near, interior, terms = method_views(rows, polygon, search, wf)
     shifted = with_terms(rows, rows.mu, terms)
     far = answer.state[BEST_RESIDUAL] > FAR_VIOLATION
     eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn] * range_of_responses(rows, search)[0]
+    # begin at the best forces
     load_forces(rows, polygon, search, answer.best_z)
     copy_rows(contacts.p, kept.start)
     systems, longer, last = 0, 0.0, math.inf
+    # each point solves the rows with terms shifted by its centre
     for _ in range(MAX_POINTS):
         fill_shifted_terms(rows, polygon, kept.start, eps, shifted.k)
         more, converged = solve_compliant(shifted, polygon, search, interior, near, eps)
@@ -425,6 +440,7 @@ def try_proximal_point(
         for c in range(contacts.p.shape[0]):
             for i in range(CONTACT_DIM):
                 kept.start[c, i] = contacts.p[c, i] + longer * (contacts.p[c, i] - kept.start[c, i])
+        # polish the forces and test them
         more, _ = polish(rows, polygon, search, near, misfit, POINT_POLISH)
         systems += more
         store_forces(rows, polygon, search, answer.z)

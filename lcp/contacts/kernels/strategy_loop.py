@@ -300,6 +300,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     wf, wi
         Workspaces, of length `workspace_float_size` and `state_int_size`.
     """
+    # right side, scales and rounding of the problem
     case = with_delassus_diagonal(case, diagonal_view(case.rows, wf))
     rows = case.rows
     diagonal, loads = state_diagonal_view(rows, wf), row_scales_view(rows, wf)
@@ -308,9 +309,11 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         answer.v_plus[p] = rows.v_free[p]
     add_reference_forces(rows, answer.v_plus)
     fill_rhs_and_scales(rows, case.posed, answer.v_plus, diagonal, answer.q, loads)
+    # nothing is accepted yet
     answer.state[BEST_RESIDUAL] = math.inf
     answer.state[PATH_END] = PATH_END_UNKNOWN
     share = 1.0
+    # contacts that separate without forces: all forces are zero
     if case.equal_compliance and is_enabled(case, REUSE) and separates_freely(rows, answer.q, loads):
         answer.z[:] = 0.0
         fill_residuals(case, answer, diagonal, loads)
@@ -319,6 +322,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance
         ):
             return SearchResult(REUSE, EQUAL_COMPLIANCE, 0)
+    # forces of the step before: measure how well they solve this problem
     if case.warm_start:
         for i in range(answer.z.shape[0]):
             answer.z[i] = max(case.z0[i], 0.0)
@@ -338,8 +342,10 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         alone = rows.nc == 1 and rows.nl + rows.lo.shape[0] == 0
         if share == 0.0 and (alone or not case.equal_compliance):
             return SearchResult(REUSE, EQUAL_COMPLIANCE, 0)
+    # neither a start nor a selection: nothing to do here
     if not (case.warm_start or case.equal_compliance):
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
+    # state and cone of the strategies, if they can solve the problem
     fill_zero_diagonal(rows, diagonal)
     case = with_packed_rows(case, wf, wi, True)
     rows = case.rows
@@ -348,8 +354,10 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     if case.enabled == 0 or not is_supported(rows, polygon, search):
         answer.state[BEST_RESIDUAL] = NOT_SUPPORTED
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
+    # solved forces may still be the equal-compliance ones
     if share == 0.0 and is_enabled(case, ACTIVE_SET) and is_still_equal_compliance(case, answer, polygon, search):
         return SearchResult(REUSE, EQUAL_COMPLIANCE, 1)
+    # start from the forces before; small islands first try that all contacts stick
     if case.warm_start:
         load_forces(rows, polygon, search, case.z0)
         if (
@@ -366,21 +374,26 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
                 # Reset, as if this had not been tried.
                 answer.state[BEST_RESIDUAL] = math.inf
                 load_forces(rows, polygon, search, case.z0)
+    # without equal compliance and a warm start, sweeps are next
     order_elimination(search.trees, rows.column_ranges)
     answer.state[BLEND] = share
     if not (case.equal_compliance and case.warm_start and is_enabled(case, ACTIVE_SET)):
         return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, 0)
+    # active set from the modes of the forces before
     reached = try_active_set(rows, polygon, search)
     answer.state[SYSTEMS_SOLVED] = reached.systems
+    # not converged: bodies at rest keep their forces, otherwise sweeps are next
     if reached.eps == 0.0:
         if is_enabled(case, REUSE):
             stands, more = reuse_at_rest(case, answer, polygon, search, wf)
             if stands:
                 return SearchResult(REUSE, OTHER_FORCES, reached.systems + more)
         return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, reached.systems)
+    # converged to the forces before: reuse them
     if share == 0.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES):
         store_dv_deps(case, answer, polygon, search, final_compliance(rows, search))
         return SearchResult(REUSE, outcome_at_end(rows, polygon, search), reached.systems)
+    # otherwise remove the compliance, and accept or reject the forces
     made = select_rigid(case, answer, polygon, search, reached.systems, wf)
     answer.state[SYSTEMS_SOLVED] = made.systems
     found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
@@ -461,9 +474,11 @@ def select_from_modes(
     If they are found, they replace the accepted forces in ``answer``, otherwise these are restored. In both cases the
     result has ``strategy``.
     """
+    # keep the accepted forces
     for i in range(answer.z.shape[0]):
         answer.best_z[i] = answer.z[i]
     answer.state[BEST_RESIDUAL] = 0.0
+    # look for the modes of equal compliance from them
     reached = try_active_set(case.rows, polygon, search)
     systems += reached.systems
     if reached.eps > 0.0:
@@ -472,6 +487,7 @@ def select_from_modes(
         systems += found.systems
         if found.outcome == EQUAL_COMPLIANCE:
             return SearchResult(strategy, EQUAL_COMPLIANCE, systems)
+    # not found: restore the accepted forces and their measures
     for i in range(answer.z.shape[0]):
         answer.z[i] = answer.best_z[i]
     accept_or_keep_best(case, answer, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf))
@@ -484,19 +500,24 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
 
     Arguments and results are as for `solve_first` and `solve_from_sweeps`, after which it runs.
     """
+    # state, cone and budget of the island
     case = with_packed_rows(case, wf, wi, False)
     search = solver_state_views(case.rows, case.tree_starts, wf, wi)
     polygon = cone_view(case.rows, case.exact_cone, wf, wi)
     most, systems, turn, lines = system_budget(case.rows, search, FALLBACK_WORK), 0, 0, 0
+    # count the turns of the strategies that occur more than once
     for strategy in FALLBACK_STRATEGIES:
         turn += 1 if strategy == INTERIOR_POINT else 0
         lines += 1 if strategy == PROXIMAL_POINT else 0
+        # the budget is larger while the best forces are far from acceptable
         limit = most if answer.state[BEST_RESIDUAL] <= ACCEPTABLE_VIOLATION else FAR_BUDGET_FACTOR * most
         spare = strategy == INTERIOR_POINT and polygon.exact and turn > CONE_TURNS
         if systems >= limit or not is_enabled(case, strategy) or spare:
             continue
+        # proximal points start from the best forces, if any exist
         if strategy == PROXIMAL_POINT and not answer.state[BEST_RESIDUAL] < math.inf:
             continue
+        # find forces by the strategy
         if strategy == REUSE:
             if not case.warm_start or (answer.state[BLEND] == 0.0) != (turn == 0):
                 continue
@@ -512,10 +533,12 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
                 made = select_rigid(case, answer, polygon, search, reached.systems, wf)
         else:
             made = StrategyResult(OTHER_FORCES, try_interior_point(case, answer, polygon, search, turn - 2, wf))
+        # accept or reject them
         systems += made.systems
         if made.outcome != NO_FORCES:
             found = accept_candidate(case, answer, polygon, search, strategy, made, 1.0, wf)
             systems += found.systems - made.systems
+            # from the second interior-point turn on, look for equal-compliance forces from the accepted ones
             if found.attempt > REUSE and found.outcome == OTHER_FORCES and turn > 1 and is_enabled(case, ACTIVE_SET):
                 return select_from_modes(case, answer, polygon, search, strategy, systems, wf)
             if found.attempt != NO_STRATEGY:

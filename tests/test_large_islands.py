@@ -171,16 +171,3 @@ def test_where_the_branch_turns_back_other_forces_are_found():
     assert normal.min() >= 0.0
     assert rates[:, 0].min() > -1e-9
     assert np.abs(normal * rates[:, 0]).max() < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("kind", "count", "edges", "seed"), [("boxes", 45, 4, 7), ("boxes", 30, 8, 8), ("spheres", 60, 4, 9)]
-)
-def test_impacts_of_many_are_selected(kind, count, edges, seed):
-    """From free fall through the impacts, where modes of hundreds of contacts change in every step."""
-    recording = simulate(bin_of(kind, count, 3, seed), TimeStepping(H, edges=edges), steps=150)
-    large = recording.certificates.n_contacts > 60
-    assert large.sum() > 10
-    assert (recording.certificates.pivots[large] > 0).sum() <= 1
-    report = verify(recording, every=50)
-    assert report.holds, report

@@ -60,11 +60,12 @@ from lcp.contacts.kernels.proximal_newton import (
     save_forces,
 )
 from lcp.contacts.kernels.proximal_points import update_modes
-from lcp.contacts.kernels.rest import rest_float_size, with_terms
+from lcp.contacts.kernels.proximal_pwl import solve_proximal_pwl
+from lcp.contacts.kernels.pwl_path import pwl_path_float_size, pwl_path_views
+from lcp.contacts.kernels.rest import rest_float_size
 from lcp.contacts.kernels.solver_state import (
     UNKNOWN,
     SolverState,
-    copy_rows,
     load_forces,
     make_friction_cone,
     recover_velocity,
@@ -97,16 +98,13 @@ MAX_SYSTEMS: Final = 2500
 POLISH_ROUNDS: Final = (0, 20, 40, 80, 160)
 POLISH_PROGRESS: Final = 0.9
 # Compliances of the proximal points, relative to the smallest response, from near forces and from far ones: off by this
-# fraction of a condition's scale.
+# fraction of a condition's scale. Pieces of their paths, in addition to one for each contact, or one for every other
+# contact if forces are near.
 NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5)
 FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3)
 FAR_VIOLATION: Final = 1e-4
-# Number of points, systems of the polish of each, and fraction of the residual above which changes are extrapolated.
-MAX_POINTS: Final = 30
-POINT_POLISH: Final = 60
-SLOW_POINT: Final = 0.9
-# Length of a cone of moments [m] below which it is not shifted.
-MIN_LENGTH: Final = 1e-9
+NEAR_PIECES: Final = 100
+FAR_PIECES: Final = 1000
 
 
 @kernel
@@ -114,8 +112,8 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Return the length of the float workspace, for ncone contact and moment cones and nj rows [L; B]."""
     first = state_float_size(ncone, nc + nr, nj, nv) + saved_step_float_size(ncone, nj)
     packed = packed_floats(nc + nr + nj)
-    later = proximal_state_float_size(ncone, nj, nv) + nc + nr + nj
-    later += pair_float_size(ncone, nj, 2 * -(-nr // max(nc, 1)))
+    later = proximal_state_float_size(ncone, nj, nv)
+    later += max(pair_float_size(ncone, nj, 2 * -(-nr // max(nc, 1))), pwl_path_float_size(ncone, nj, nv))
     later = max(later, rest_float_size(nc, nc + nr, nc + 2 * nr + ncone))
     m = nc + nr + nj
     # `small_island` has a separate matrix.
@@ -176,16 +174,15 @@ def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) ->
 @kernel(inner=True)
 def method_views(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, wf: Floats
-) -> tuple[SavedStep, ProximalState, PairState, Floats]:
-    """Return the memory of the methods that share it, and room for other terms (m,) of the rows."""
+) -> tuple[SavedStep, ProximalState, PairState]:
+    """Return the memory of the methods that share it."""
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)
     kept = saved_step_views(ncone, nj, memory)
     memory = memory[saved_step_float_size(ncone, nj) :]
     near = proximal_state_views(ncone, nj, nv, memory)
     memory = memory[proximal_state_float_size(ncone, nj, nv) :]
-    m = rows.nc + rows.nr + nj
-    return kept, near, pair_state_views(polygon, search, memory[m:]), memory[:m]
+    return kept, near, pair_state_views(polygon, search, memory)
 
 
 @kernel(inner=True)
@@ -299,7 +296,7 @@ def try_equal_compliance(
     rows = case.rows
     end = final_compliance(rows, search)
     eps = START_COMPLIANCE_FACTOR * end
-    kept, near, interior, _ = method_views(rows, polygon, search, wf)
+    kept, near, interior = method_views(rows, polygon, search, wf)
     # interior point method, from the forces before and then from its own start
     systems = 0
     for start in range(0 if case.warm_start else 1, 2):
@@ -333,7 +330,7 @@ def try_interior_point(
     """
     # first turn: Mehrotra's method; later turns: the homotopy from further starts
     rows = case.rows
-    _, near, interior, _ = method_views(rows, polygon, search, wf)
+    _, near, interior = method_views(rows, polygon, search, wf)
     if turn == 0:
         unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
         systems, least, _ = solve_mehrotra(rows, polygon, search, interior, near, 0.0, unit, MAX_SHORT_STEPS)
@@ -357,93 +354,29 @@ def try_interior_point(
 
 
 @kernel(inner=True)
-def fill_shifted_terms(rows: ContactSystem, polygon: FrictionCone, center: Floats, eps: float, k: Floats) -> None:
-    """Fill k (m,) with terms of the rows for which contacts of compliance eps have the forces P(center - s / eps)."""
-    # terms of the original rows, shifted by the compliant motion at the centre
-    for i in range(k.shape[0]):
-        k[i] = rows.k[i]
-    for c in range(center.shape[0]):
-        p, first = center[c], polygon.first[c]
-        if c < rows.nc:
-            k[c] -= eps * p[0]
-        # a moment is divided by its length
-        unit = eps if c < rows.nc else eps / max(rows.mu[c], MIN_LENGTH)
-        if rows.r[c] > 0:
-            k[first] -= unit * p[1]
-        if rows.r[c] > 1:
-            k[first + polygon.second_direction] -= unit * (p[2] - polygon.skew * p[1]) / polygon.stretch
-
-
-@kernel(inner=True)
-def solve_compliant(
-    rows: ContactSystem,
-    polygon: FrictionCone,
-    search: SolverState,
-    interior: PairState,
-    near: ProximalState,
-    eps: float,
-) -> tuple[int, bool]:
-    """Solve at compliance eps by the active set, from the modes of the forces, then from an interior point.
-
-    Return the number of systems, and whether the active set converged.
-    """
-    # first from the modes of the forces, then from an interior point
-    joined, systems = search.joined, 0
-    recover_velocity(rows, polygon, search)
-    for start in range(2):
-        if start == 1:
-            unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
-            more, _, _ = solve_mehrotra(rows, polygon, search, interior, near, eps, unit, MAX_SHORT_STEPS)
-            systems += more
-        # modes at this compliance, and the active set from there
-        for i in range(joined.p.shape[0]):
-            joined.previous_p[i] = joined.p[i]
-        update_modes(rows, polygon, search, eps, 1.0 if start == 0 else MODE_FRACTION)
-        more = iterate_active_set(rows, polygon, search, eps, STEPS)
-        if more >= 0:
-            return systems + more, True
-        systems += STEPS
-    return systems, False
-
-
-@kernel(inner=True)
 def try_proximal_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """Run PROXIMAL_POINT from the best forces so far; return the number of systems solved.
+    """Run PROXIMAL_POINT from the best forces so far, and polish; return the number of systems solved.
 
-    The forces of each point are polished and tested in ``answer.z``; the state has the last ones. If points approach a
-    solution slowly, their changes are extrapolated. ``turn`` selects the compliance.
+    The state has the new forces. ``turn`` selects the compliance of the points.
     """
-    # compliance of the turn: larger if the best forces are far from a solution
-    rows, contacts = case.rows, search.contacts
-    kept, near, interior, terms = method_views(rows, polygon, search, wf)
-    shifted = with_terms(rows, rows.mu, terms)
-    far = answer.state[BEST_RESIDUAL] > FAR_VIOLATION
-    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn] * range_of_responses(rows, search)[0]
-    # begin at the best forces
+    # memory of the path, and the best forces
+    rows = case.rows
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    memory = remaining_workspace(rows, search, wf)
+    shifted = pwl_path_views(ncone, nj, nv, memory)
+    near = proximal_state_views(ncone, nj, nv, memory[pwl_path_float_size(ncone, nj, nv) :])
     load_forces(rows, polygon, search, answer.best_z)
-    copy_rows(contacts.p, kept.start)
-    systems, longer, last = 0, 0.0, math.inf
-    # each point solves the rows with terms shifted by its centre
-    for _ in range(MAX_POINTS):
-        fill_shifted_terms(rows, polygon, kept.start, eps, shifted.k)
-        more, converged = solve_compliant(shifted, polygon, search, interior, near, eps)
-        systems += more
-        if not converged:
-            break
-        # The next centre: the new forces, or beyond them if the residual hardly falls.
-        save_forces(search, near.best, near.joined[1])
-        misfit = natural_residual(rows, polygon, search)
-        longer = 2.0 * longer + 1.0 if misfit > SLOW_POINT * last else 0.0
-        last = misfit
-        for c in range(contacts.p.shape[0]):
-            for i in range(CONTACT_DIM):
-                kept.start[c, i] = contacts.p[c, i] + longer * (contacts.p[c, i] - kept.start[c, i])
-        # polish the forces and test them
-        more, _ = polish(rows, polygon, search, near, misfit, POINT_POLISH)
-        systems += more
-        store_forces(rows, polygon, search, answer.z)
-        if accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf)):
-            break
-    return systems
+    # compliance and limits: larger if the best forces are far from a solution
+    far = answer.state[BEST_RESIDUAL] > FAR_VIOLATION
+    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn % len(NEAR_COMPLIANCES)] * range_of_responses(
+        rows, search
+    )[0]
+    pieces = FAR_PIECES + rows.nc if far else NEAR_PIECES + rows.nc // 2
+    most = min(MAX_SYSTEMS, max(MIN_SYSTEMS, system_budget(rows, search, TURN_WORK)))
+    # proximal points along paths, and the polish
+    systems = solve_proximal_pwl(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
+    save_forces(search, near.best, near.joined[1])
+    more, _ = polish(rows, polygon, search, near, natural_residual(rows, polygon, search), 0)
+    return systems + more

@@ -10,8 +10,8 @@ decide whether a candidate solves the problem. The loop stops at the first one t
                     final compliance, from sweeps at a softer one, and from the largest compliance     (`active_set`)
     INTERIOR_POINT  equal-compliance forces at a small compliance; then any forces, by Mehrotra's method, then by a
                     homotopy from eight starts, or from three if cones are circular                 (`interior_point`)
-    PROXIMAL_POINT  any forces, by proximal points from the best candidate, each by the active set or by Mehrotra's
-                    method                                                                           (`strategies`)
+    PROXIMAL_POINT  any forces, by proximal points from the best candidate, each along a piecewise-linear path
+                    through the changes of modes                                                   (`proximal_pwl`)
     REST            if the accepted forces move bodies that were at rest: forces that hold them             (`rest`)
 
 The order in which kernels run, each compiled when a run first needs it::

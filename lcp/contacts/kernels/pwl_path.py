@@ -1,0 +1,399 @@
+"""Piecewise-linear paths through the changes of contacts' modes, to the forces at compliance eps.
+
+Contacts of compliance eps have the forces P(x), x = -s / eps, with P piecewise linear (`contact_law`). With a shift, x
+= t b - s / eps, velocities and forces are linear in t until a contact changes its mode. There the path continues in the
+new mode, and t rises again if it turns back (Katzenelson 1965 for networks of resistors; Lemke 1965; Fujisawa and Kuh
+1972 for the turns). It starts at t = 1, with the shift for which the given forces are a solution (`proximal_pwl`). The
+number of pieces is not known in advance, but mostly small. A sliding disc uses its tangent.
+
+A change of modes changes one block of the matrix. The unfactored matrix is stored, and formed again at intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.active_set import compliant_force, compliant_stiffness
+from lcp.contacts.kernels.column_ranges import row_dot
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    FrictionCone,
+    contact_rates,
+    fill_contact_rates,
+    friction_bound,
+    mode_of,
+    project_sliding,
+    projected_force,
+)
+from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, STICK
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_panels
+from lcp.contacts.kernels.facets import facet_of
+from lcp.contacts.kernels.mode_system import add_contact, add_row, apply_contact_impulse, apply_row_impulse, form_system
+from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
+from lcp.contacts.kernels.solver_state import SolverState
+from lcp.kernels import Floats, kernel
+
+# Distance beyond a change of modes at which the new mode is determined, relative to the point: first and maximum.
+BEYOND: Final = 1e-12
+FARTHEST: Final = 1e-3
+# Pieces after which the matrix is formed again, because additions and subtractions leave rounding.
+REFRESH: Final = 40
+
+
+class PwlPath(NamedTuple):
+    """Path: points x = fixed + t moving, which determine the forces, and the linear system of the points."""
+
+    shift: Floats  # (ncone, 3)
+    fixed: Floats  # (ncone, 3)
+    moving: Floats  # (ncone, 3)
+    kept: Floats  # (ncone, 3) forces at which a path begins
+    center: Floats  # (ncone, 3) forces without compliant motion
+    joined: Floats  # (3, nj) shift, fixed and moving of joint rows
+    right: Floats  # (2, nv) right-hand sides: constant part and factor of t
+    v: Floats  # (2, nv) velocities in the same form
+    base: Floats  # (nv^2,) panels of the matrix, not factored
+
+
+class PwlResult(NamedTuple):
+    """End of a path."""
+
+    arrived: bool  # whether t = 0 was reached
+    systems: int
+
+
+@kernel
+def pwl_path_float_size(ncone: int, nj: int, nv: int) -> int:
+    """Return the number of floats of `PwlPath`."""
+    return 5 * CONTACT_DIM * ncone + 3 * nj + 4 * nv + nv * nv
+
+
+@kernel(inner=True)
+def pwl_path_views(ncone: int, nj: int, nv: int, memory: Floats) -> PwlPath:
+    """Return views of ``memory``, of `pwl_path_float_size` numbers, as a `PwlPath`."""
+    size = CONTACT_DIM * ncone
+    at = 5 * size + 3 * nj
+    return PwlPath(
+        view_2d(memory, 0, ncone, CONTACT_DIM),
+        view_2d(memory, size, ncone, CONTACT_DIM),
+        view_2d(memory, 2 * size, ncone, CONTACT_DIM),
+        view_2d(memory, 3 * size, ncone, CONTACT_DIM),
+        view_2d(memory, 4 * size, ncone, CONTACT_DIM),
+        view_2d(memory, 5 * size, 3, nj),
+        view_2d(memory, at, 2, nv),
+        view_2d(memory, at + 2 * nv, 2, nv),
+        memory[at + 4 * nv : at + 4 * nv + nv * nv],
+    )
+
+
+@kernel(inner=True)
+def add_forces(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, eps: float, sign: float
+) -> None:
+    """Add the force of contact c at zero velocity, in its mode, times ``sign`` to the right-hand sides of the path.
+
+    The first side has its constant part, the second the part of the shift, which is multiplied by t.
+    """
+    p = search.contacts.p[c]
+    b = shifted.shift[c]
+    for side in range(2):
+        if side == 0:
+            contact_rates(rows, polygon, c, search.trial_v, 1.0, search.contacts.s[c])
+            for i in range(CONTACT_DIM):
+                search.contacts.s[c, i] -= eps * shifted.center[c, i]
+            compliant_force(rows, polygon, search.contacts, c, eps)
+        else:
+            projected_force(polygon, friction_bound(rows, c), search.contacts.mode[c], b[0], b[1], b[2], p)
+        for i in range(CONTACT_DIM):
+            p[i] *= sign
+        apply_contact_impulse(rows, polygon, c, p, shifted.right[side])
+
+
+@kernel(inner=True)
+def add_row_forces(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, sign: float) -> None:
+    """Add the force of joint row i at zero velocity in its mode to the right-hand sides; ``sign`` -1 subtracts it."""
+    joined = search.joined
+    at = rows.nc + rows.nr + i
+    if joined.slope[i] > 0.0:
+        force = (JOINT_COMPLIANCE * joined.diagonal[i] * joined.previous_p[i] - rows.k[at]) * joined.slope[i]
+        apply_row_impulse(rows, at, sign * force, shifted.right[0])
+        apply_row_impulse(rows, at, sign * shifted.joined[0, i], shifted.right[1])
+    else:
+        apply_row_impulse(rows, at, sign * joined.p[i], shifted.right[0])
+
+
+@kernel(inner=True)
+def form_path_system(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
+) -> None:
+    """Form the system of the state's modes."""
+    contacts, right = search.contacts, shifted.right
+    for i in range(right.shape[1]):
+        search.trial_v[i] = 0.0
+        right[0, i] = rows.v_free[i]
+        right[1, i] = 0.0
+    for c in range(contacts.mode.shape[0]):
+        compliant_stiffness(rows, polygon, contacts, c, eps)
+        if contacts.mode[c] != OPEN:
+            add_forces(rows, polygon, search, shifted, c, eps, 1.0)
+    for i in range(search.joined.p.shape[0]):
+        add_row_forces(rows, search, shifted, i, 1.0)
+    form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, shifted.base)
+
+
+@kernel(inner=True)
+def solve_path_system(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
+) -> bool:
+    """Factor the path's matrix, and fill the points and velocities of the present modes as constant part + t part.
+
+    The results are ``shifted.fixed``, ``moving``, ``joined`` and ``v``. Return False if the matrix is singular.
+    """
+    contacts, joined, v = search.contacts, search.joined, shifted.v
+    for i in range(panel_size(search.trees)):
+        search.K[i] = shifted.base[i]
+    if not factor_panels(search.trees, search.K, search.W[0]):
+        return False
+    for side in range(2):
+        for i in range(v.shape[1]):
+            v[side, i] = shifted.right[side, i]
+        solve_panels(search.trees, search.K, v[side])
+        fill_contact_rates(rows, polygon, v[side], 1.0 - side, contacts.s)
+        points = shifted.fixed if side == 0 else shifted.moving
+        for c in range(contacts.mode.shape[0]):
+            s, b = contacts.s[c], shifted.shift[c]
+            if side == 0:
+                for i in range(CONTACT_DIM):
+                    s[i] -= eps * shifted.center[c, i]
+            points[c, 0] = side * b[0] - s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
+            points[c, 1] = side * b[1] - s[1] / eps
+            points[c, 2] = side * b[2] - s[2] / eps
+        for i in range(joined.p.shape[0]):
+            at = rows.nc + rows.nr + i
+            rate = row_dot(rows, at, v[side]) + (1.0 - side) * rows.k[at]
+            soft = JOINT_COMPLIANCE * joined.diagonal[i]
+            kept = side * shifted.joined[0, i]
+            if joined.diagonal[i] > 0.0:
+                kept += ((1.0 - side) * soft * joined.previous_p[i] - rate) / (joined.gamma[i] + soft)
+            shifted.joined[1 + side, i] = kept
+    return True
+
+
+@kernel(inner=True)
+def distance_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -> float:
+    """Return how far t can move in the direction ``way`` until x + t d leaves its circular cone, or infinity.
+
+    ``width`` is the friction bound, ``way`` is 1 or -1.
+    """
+    x0, y0, z0 = x[0] + t * d[0], x[1] + t * d[1], x[2] + t * d[2]
+    a = d[1] * d[1] + d[2] * d[2] - width * width * d[0] * d[0]
+    b = way * (y0 * d[1] + z0 * d[2] - width * width * x0 * d[0])
+    c = y0 * y0 + z0 * z0 - width * width * x0 * x0
+    if c >= 0.0:
+        return 0.0 if b > 0.0 else math.inf
+    # From inside (c < 0) along a growing b: the first root beyond.
+    square = b * b - a * c
+    if square < 0.0:
+        return math.inf
+    root = math.sqrt(square)
+    bottom = b + root
+    return -c / bottom if bottom > 0.0 else math.inf
+
+
+@kernel(inner=True)
+def begin_sliding(
+    polygon: FrictionCone, width: float, c: int, eps: float, x: Floats, d: Floats, t: float, n: Floats
+) -> None:
+    """Store the sliding direction of contact c, whose point x + t d is at the boundary of its circular cone.
+
+    n (3,) becomes the normal that points out of the cone there.
+    """
+    y, z = x[1] + t * d[1], x[2] + t * d[2]
+    size = math.sqrt(y * y + z * z)
+    project_sliding(polygon, width, c, False, eps, size / width, y, z, n)
+    n[0], n[1], n[2] = -width, y / size, z / size
+
+
+@kernel(inner=True)
+def next_mode_change(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, t: float, way: float
+) -> tuple[float, int, int]:
+    """Return how far t can move in the direction ``way`` until a mode changes, the cone or row, and its inequality.
+
+    The second value is c for a cone, ncone + i for joint row i, and -1 if nothing changes. The inequality is the number
+    i of `facet`, or 1 for a joint row whose force rises, 0 if it falls.
+    """
+    n, joined = search.scratch3_b, search.joined
+    least, changing, which = math.inf, -1, -1
+    for c in range(search.contacts.mode.shape[0]):
+        x, d = shifted.fixed[c], shifted.moving[c]
+        # Moments open with their contact.
+        i = 0 if c < rows.nc else 1
+        width = friction_bound(rows, c)
+        if polygon.exact and search.contacts.mode[c] == STICK and width > 0.0 and rows.r[c] > 0:
+            far = distance_to_cone(width, x, d, t, way)
+            if far < least:
+                least, changing, which = far, c, 1
+        while facet_of(rows, polygon, c, search.contacts.mode[c], i, n):
+            speed = way * (n[0] * d[0] + n[1] * d[1] + n[2] * d[2])
+            if speed > 0.0:
+                fixed = n[0] * x[0] + n[1] * x[1] + n[2] * x[2]
+                far = max(0.0, -(fixed + t * way * speed) / speed)
+                if far < least:
+                    least = far
+                    changing = c
+                    which = i
+            i += 1
+    for i in range(joined.p.shape[0]):
+        if not (joined.diagonal[i] > 0.0 and joined.lo[i] < joined.hi[i]):
+            continue
+        speed = way * shifted.joined[2, i]
+        point = shifted.joined[1, i] + t * shifted.joined[2, i]
+        # A row between its bounds reaches one of them; a row at a bound leaves it inwards.
+        inside = joined.slope[i] > 0.0
+        bound = joined.p[i]
+        if inside:
+            bound = joined.hi[i] if speed > 0.0 else joined.lo[i]
+        outwards = speed > 0.0 if inside or bound == joined.lo[i] else speed < 0.0
+        if speed != 0.0 and abs(bound) < math.inf and (inside or outwards):
+            far = max(0.0, (bound - point) / speed)
+            if far < least:
+                least = far
+                changing = search.contacts.mode.shape[0] + i
+                which = 1 if speed > 0.0 else 0
+    return least, changing, which
+
+
+@kernel(inner=True)
+def change_mode(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, t: float, n: Floats
+) -> bool:
+    """Set contact c to the mode of a point slightly beyond the inequality n, which its point reaches at t.
+
+    Return False if no point up to `FARTHEST` beyond has another mode.
+    """
+    contacts = search.contacts
+    fixed, moving = shifted.fixed[c], shifted.moving[c]
+    x, y, z = fixed[0] + t * moving[0], fixed[1] + t * moving[1], fixed[2] + t * moving[2]
+    size = max(abs(x), abs(y), abs(z))
+    normal = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    beyond = BEYOND
+    while beyond < FARTHEST:
+        far = beyond * size / normal
+        # Moments keep their normal force.
+        normal_point = x + far * n[0] if c < rows.nc else x
+        mode = mode_of(polygon, friction_bound(rows, c), c, normal_point, y + far * n[1], z + far * n[2])
+        if mode != contacts.mode[c]:
+            contacts.mode[c] = mode
+            return True
+        beyond *= 10.0
+    return False
+
+
+@kernel(inner=True)
+def update_contact(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, before: int, eps: float
+) -> None:
+    """Replace the terms of contact c in the path's matrix and right sides: the mode ``before`` by its present one."""
+    contacts = search.contacts
+    B = contacts.B[c]
+    mode = contacts.mode[c]
+    for turn in range(2):
+        contacts.mode[c] = before if turn == 0 else mode
+        sign = -1.0 if turn == 0 else 1.0
+        if contacts.mode[c] != OPEN:
+            compliant_stiffness(rows, polygon, contacts, c, eps)
+            add_forces(rows, polygon, search, shifted, c, eps, sign)
+            for i in range(CONTACT_DIM):
+                for j in range(CONTACT_DIM):
+                    B[i, j] *= sign
+            add_contact(rows, polygon, search.trees, c, B, search.W, shifted.base)
+
+
+@kernel(inner=True)
+def update_moments(
+    rows: ContactSystem,
+    polygon: FrictionCone,
+    search: SolverState,
+    shifted: PwlPath,
+    contact: int,
+    t: float,
+    eps: float,
+) -> None:
+    """Open or close the moment cones of contacts that have opened; they slide there without force."""
+    contacts = search.contacts
+    for c in range(rows.nc, contacts.mode.shape[0]):
+        if rows.cone_contacts[c] == contact:
+            y = shifted.fixed[c, 1] + t * shifted.moving[c, 1]
+            z = shifted.fixed[c, 2] + t * shifted.moving[c, 2]
+            size = max(abs(y), abs(z))
+            x = 0.0 if contacts.mode[contact] == OPEN else (BEYOND * size if size > 0.0 else 1.0)
+            before = contacts.mode[c]
+            contacts.mode[c] = mode_of(polygon, 1.0, c, x, y, z)
+            update_contact(rows, polygon, search, shifted, c, before, eps)
+
+
+@kernel(inner=True)
+def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, upwards: bool) -> None:
+    """Change the mode of a joint row that crosses a bound upwards or downwards, and update the system."""
+    joined = search.joined
+    add_row_forces(rows, search, shifted, i, -1.0)
+    if joined.slope[i] > 0.0:
+        add_row(rows, search.trees, i, -joined.slope[i], shifted.base)
+        joined.slope[i] = 0.0
+        joined.p[i] = joined.hi[i] if upwards else joined.lo[i]
+    else:
+        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i])
+        add_row(rows, search.trees, i, joined.slope[i], shifted.base)
+    add_row_forces(rows, search, shifted, i, 1.0)
+
+
+@kernel(inner=True)
+def follow_pwl_path(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float, most: int
+) -> PwlResult:
+    """Follow the path from t = 1, with the shift and the state's modes, to t = 0, in at most ``most`` systems.
+
+    If it arrives, the state's modes and ``shifted.fixed`` are a solution at compliance eps without the shift.
+    """
+    n, contacts, ncone = search.scratch3_a, search.contacts, rows.r.shape[0]
+    t, way = 1.0, -1.0
+    changing = -1
+    for solved in range(1, most + 1):
+        if solved % REFRESH == 1:
+            form_path_system(rows, polygon, search, shifted, eps)
+        if not solve_path_system(rows, polygon, search, shifted, eps):
+            return PwlResult(False, solved)
+        if changing >= ncone:
+            way = 1.0 if n[0] * shifted.joined[2, changing - ncone] > 0.0 else -1.0
+        elif changing >= 0:
+            d = shifted.moving[changing]
+            way = 1.0 if n[0] * d[0] + n[1] * d[1] + n[2] * d[2] > 0.0 else -1.0
+        far, changing, which = next_mode_change(rows, polygon, search, shifted, t, way)
+        if way < 0.0 and not far < t:
+            return PwlResult(True, solved)
+        if changing < 0:
+            return PwlResult(False, solved)
+        t += way * far
+        if changing >= ncone:
+            n[0] = 1.0 if which == 1 else -1.0
+            update_row(rows, search, shifted, changing - ncone, which == 1)
+            continue
+        before = contacts.mode[changing]
+        if polygon.exact and before == STICK and which == 1:
+            width = friction_bound(rows, changing)
+            begin_sliding(polygon, width, changing, eps, shifted.fixed[changing], shifted.moving[changing], t, n)
+            contacts.mode[changing] = SLIDE_EDGE + 2 * changing
+            update_contact(rows, polygon, search, shifted, changing, before, eps)
+            continue
+        facet_of(rows, polygon, changing, before, which, n)
+        if polygon.exact and before >= SLIDE_EDGE:
+            contacts.mode[changing] = STICK if which == 1 else OPEN
+        elif not change_mode(rows, polygon, search, shifted, changing, t, n):
+            return PwlResult(False, solved)
+        update_contact(rows, polygon, search, shifted, changing, before, eps)
+        if (before == OPEN) != (contacts.mode[changing] == OPEN):
+            update_moments(rows, polygon, search, shifted, changing, t, eps)
+    return PwlResult(False, most)

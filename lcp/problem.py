@@ -145,6 +145,17 @@ def kernel_arrays(problem: LCP) -> tuple[NDArray[np.float64], NDArray[np.float64
     return matrix, problem._q
 
 
+def csr_arrays(
+    problem: Any,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return (indptr, indices, data) of the M of a problem, int64 and of writable type, for sparse kernels."""
+    from scipy import sparse
+
+    matrix = problem._M if problem.sparse else sparse.csr_matrix(problem._M)
+    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    return indptr, indices, np.ascontiguousarray(matrix.data, dtype=np.float64)
+
+
 def dense_bytes(problem: Any) -> int:
     """Return the memory that a dense M of this problem takes."""
     return 8 * int(problem.n) ** 2

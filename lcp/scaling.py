@@ -36,11 +36,20 @@ def balanced_scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     method, Mathematical Programming 23 (1982). Entries that are rounding compared with their row or column do not
     count.
     """
-    from lcp.kernels.equilibrate import balance
-
     n = K.shape[0]
-    row, column = np.ones(n), np.ones(n)
-    balance(np.ascontiguousarray(K), row, column, np.empty(3 * n))
+    row: NDArray[np.float64] = np.ones(n)
+    column: NDArray[np.float64] = np.ones(n)
+    size = np.abs(K)
+    noise = 1e-14 * np.maximum(size.max(axis=1, initial=0.0)[:, None], size.max(axis=0, initial=0.0))
+    size = np.where(size > noise, size, 0.0)
+    for _ in range(8):
+        for axis, factor in ((1, row), (0, column)):
+            scaled = row[:, None] * size * column
+            most = scaled.max(axis=axis, initial=0.0)
+            least = np.where(scaled > 0.0, scaled, np.inf).min(axis=axis, initial=np.inf)
+            mean = np.sqrt(most) * np.sqrt(np.where(most > 0.0, least, 1.0))
+            factor /= np.where(most > 0.0, mean, 1.0)
+    row, column = np.exp2(np.round(np.log2(row))), np.exp2(np.round(np.log2(column)))
     second_row, second_column = scales(row[:, None] * K * column)
     return row * second_row, column * second_column
 
@@ -57,14 +66,19 @@ def entrywise_scales(M: Any, *, congruent: bool = False) -> tuple[NDArray[np.flo
     row, column = np.ones(n), np.ones(n)
     if n == 0:
         return row, column
-    from scipy import sparse
-
-    sizes = sparse.coo_array(abs(M))
+    sizes = abs(M)
+    dense = isinstance(M, np.ndarray)
+    if not dense:
+        sizes = sizes.tocoo()
     for _ in range(6):
-        data = row[sizes.row] * sizes.data * column[sizes.col]
-        in_row, in_column = np.zeros(n), np.zeros(n)
-        np.maximum.at(in_row, sizes.row, data)
-        np.maximum.at(in_column, sizes.col, data)
+        if dense:
+            scaled = row[:, None] * sizes * column
+            in_row, in_column = scaled.max(axis=1), scaled.max(axis=0)
+        else:
+            data = row[sizes.row] * sizes.data * column[sizes.col]
+            in_row, in_column = np.zeros(n), np.zeros(n)
+            np.maximum.at(in_row, sizes.row, data)
+            np.maximum.at(in_column, sizes.col, data)
         if congruent:
             in_row = in_column = np.maximum(in_row, in_column)
         row /= np.sqrt(np.where(in_row > 0.0, in_row, 1.0))

@@ -290,7 +290,12 @@ def _with_certain_states(form: BoxForm, x: Vector, pair: _Pair, radius: Vector) 
     if form.sparse:
         return None
     given = form.lo == form.hi
-    least, most, w_least, w_most = _ranges(form, pair, radius)
+    least, most = round_down(pair.u - radius), round_up(pair.u + radius)
+    reach = upper_product(np.abs(form.M), radius)
+    w_least, w_most = (
+        round_down(round_down(pair.w - pair.error) - reach),
+        round_up(round_up(pair.w + pair.error) + reach),
+    )
     between = (least > form.lo) & (most < form.hi)
     at_low = (w_least > 0.0) | given
     at_high = (w_most < 0.0) & ~given
@@ -347,15 +352,6 @@ def _inverse_image(block: Vector, value: Vector, spread: Vector) -> Vector | Non
     return bounds if np.isfinite(bounds).all() else None
 
 
-def _ranges(form: BoxForm, pair: _Pair, radius: Vector) -> tuple[Vector, Vector, Vector, Vector]:
-    """Return the least and largest z, and the least and largest w, within a radius about u."""
-    reach = upper_product(np.abs(form.M), radius)
-    w_least, w_most = round_down(pair.w - pair.error), round_up(pair.w + pair.error)
-    return (
-        round_down(pair.u - radius), round_up(pair.u + radius), round_down(w_least - reach), round_up(w_most + reach)
-    )  # fmt: skip
-
-
 def _existence(form: BoxForm, pair: _Pair) -> Vector | None:
     """Return the radius about u within which a solution was proven to exist, or None."""
     if form.size > _DENSE:
@@ -363,10 +359,11 @@ def _existence(form: BoxForm, pair: _Pair) -> Vector | None:
     radius = _bounds_between(form.M, pair)
     if radius is None:
         return None
-    least, most, w_least, w_most = _ranges(form, pair, radius)
+    reach = upper_product(np.abs(form.M), radius)
+    least, most = round_down(pair.u - radius), round_up(pair.u + radius)
     given = form.lo == form.hi
     inside = (least >= form.lo) & (most <= form.hi)
-    low_sign = (pair.u == form.lo) & (w_least >= 0.0)
-    high_sign = (pair.u == form.hi) & (w_most <= 0.0)
+    low_sign = (pair.u == form.lo) & (round_down(round_down(pair.w - pair.error) - reach) >= 0.0)
+    high_sign = (pair.u == form.hi) & (round_up(round_up(pair.w + pair.error) + reach) <= 0.0)
     outside = ~pair.between & (low_sign | high_sign | given)
     return radius if ((pair.between & inside) | outside).all() else None

@@ -1,11 +1,13 @@
 """The iterations of the first-order solvers: projected Gauss-Seidel, conjugate directions on it, projected gradients.
 
-A `Matrix` has ``C`` (n, n), the columns of M as rows, or the columns as ``indptr``, ``indices``, ``data``; the other
-ones are empty. One type has both, so that every method is compiled once.
+A `Matrix` has ``C`` (n, n), the columns of M as rows, or ``indptr``, ``indices``, ``data``; the other ones are empty.
+One type has both, so that every method is compiled once.
 
 Projected Gauss-Seidel (C. W. Cryer, SIAM J. Control 9 (1971); Cottle, Pang and Stone (1992), section 5.2) makes steps
-z_i <- clip(z_i - omega w_i / M_ii, lo_i, hi_i), with w at the newest z. After a step d, w is updated by d M_{.i}, so no
-sum delays the next step, and an unknown that stays at its bound costs nothing.
+z_i <- clip(z_i - omega w_i / M_ii, lo_i, hi_i), with w at the newest z. With dense columns w is updated by d M_{.i}
+after a step d, so no sum delays the next step, and an unknown that stays at its bound costs nothing. With sparse rows
+w_i is computed when it is needed. The neighbours that moved last enter the sum last, so that the processor waits as
+little as possible for them.
 
 Nonsmooth nonlinear conjugate gradients (M. Silcowitz-Hansen, S. Niebe, K. Erleben, The Visual Computer 26 (2010)): with
 P one projected sweep, r = P(y) - y replaces the negative gradient; y <- y + p, p = r + beta p_before, beta = |r|^2 /
@@ -35,29 +37,57 @@ Matrix = tuple[Floats, Ints, Ints, Floats]
 
 
 @kernel(inner=True)
-def add_column(matrix: Matrix, i: int, factor: float, w: Floats) -> None:
-    """Add a multiple of column i of M to w."""
-    C, indptr, indices, data = matrix
-    if C.shape[0] > 0:
-        column = C[i]
-        for j in range(w.shape[0]):
-            w[j] += factor * column[j]
-    else:
+def columns_product(C: Floats, q: Floats, z: Floats, w: Floats) -> None:
+    """Fill w from dense columns, four at a time; columns for which all four z are zero are skipped."""
+    # w = q.
+    n = q.shape[0]
+    for j in range(n):
+        w[j] = q[j]
+    # Columns by fours.
+    i = 0
+    while i + 4 <= n:
+        a = z[i]
+        b = z[i + 1]
+        c = z[i + 2]
+        d = z[i + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            first = C[i]
+            second = C[i + 1]
+            third = C[i + 2]
+            fourth = C[i + 3]
+            for j in range(n):
+                w[j] += (a * first[j] + b * second[j]) + (c * third[j] + d * fourth[j])
+        i += 4
+    # The remaining columns.
+    while i < n:
+        a = z[i]
+        first = C[i]
+        for j in range(n):
+            w[j] += a * first[j]
+        i += 1
+
+
+@kernel(inner=True)
+def rows_product(matrix: Matrix, q: Floats, z: Floats, w: Floats) -> None:
+    """Fill w from compressed sparse rows."""
+    _, indptr, indices, data = matrix
+    for i in range(q.shape[0]):
+        total = q[i]
         for k in range(indptr[i], indptr[i + 1]):
-            w[indices[k]] += factor * data[k]
+            total += data[k] * z[indices[k]]
+        w[i] = total
 
 
 @kernel
 def affine(matrix: Matrix, q: Floats, z: Floats, w: Floats) -> None:
     """Fill w = M z + q."""
-    for j in range(q.shape[0]):
-        w[j] = q[j]
-    for i in range(q.shape[0]):
-        if z[i] != 0.0:
-            add_column(matrix, i, z[i], w)
+    if matrix[0].shape[0] > 0:
+        columns_product(matrix[0], q, z, w)
+    else:
+        rows_product(matrix, q, z, w)
 
 
-# Sweeps after which w is computed again, because rounding of the updates adds up.
+# Sweeps after which w is computed again from dense columns, because rounding of the updates adds up.
 REFRESH: Final = 64
 
 FORWARD: Final = 0
@@ -65,32 +95,83 @@ SYMMETRIC: Final = 1
 
 
 @kernel(inner=True)
-def sweep(matrix: Matrix, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, order: int) -> None:
-    """Make a forward sweep, and a backward one if ``order`` is `SYMMETRIC`, and update w = M z + q.
-
-    ``step`` is omega / M_ii.
-    """
+def columns_sweep(
+    C: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, backward: bool
+) -> float:
+    """Make one sweep and update w = M z + q; return the sum of M_ii d_i^2 over steps d. ``step`` = omega / M_ii."""
     n = z.shape[0]
-    for k in range(n * (1 + order)):
-        i = k if k < n else 2 * n - 1 - k
+    moved = 0.0
+    for k in range(n):
+        i = n - 1 - k if backward else k
         # A projected step of one unknown.
-        new = min(max(z[i] - step[i] * w[i], lo[i]), hi[i])
-        d = new - z[i]
+        old = z[i]
+        new = min(max(old - step[i] * w[i], lo[i]), hi[i])
+        d = new - old
         # Update w by its column.
         if d != 0.0:
             z[i] = new
-            add_column(matrix, i, d, w)
+            column = C[i]
+            for j in range(n):
+                w[j] += d * column[j]
+            moved += diagonal[i] * d * d
+    return moved
+
+
+@kernel(inner=True)
+def rows_sweep(
+    matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, backward: bool
+) -> float:
+    """Make one sweep from sparse rows, columns ascending; return the sum of M_ii d_i^2 over its steps d."""
+    _, indptr, indices, data = matrix
+    n = z.shape[0]
+    moved = 0.0
+    for k in range(n):
+        i = n - 1 - k if backward else k
+        # w_i, summed in the direction of the sweep.
+        total = q[i]
+        if backward:
+            for at in range(indptr[i], indptr[i + 1]):
+                total += data[at] * z[indices[at]]
+        else:
+            last = indptr[i + 1] - 1
+            for at in range(last - indptr[i] + 1):
+                total += data[last - at] * z[indices[last - at]]
+        # A projected step of one unknown.
+        old = z[i]
+        new = min(max(old - step[i] * total, lo[i]), hi[i])
+        z[i] = new
+        moved += diagonal[i] * (new - old) * (new - old)
+    return moved
+
+
+@kernel(inner=True)
+def sweep(
+    matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, order: int
+) -> float:
+    """Make a forward sweep, and a backward one if ``order`` is `SYMMETRIC`; return the squared length of the steps.
+
+    For dense M ``w`` is M z + q at entry and at exit; for sparse M it is not used.
+    """
+    moved = 0.0
+    for backward in range(1 + order):
+        if matrix[0].shape[0] > 0:
+            moved += columns_sweep(matrix[0], diagonal, step, lo, hi, z, w, backward == 1)
+        else:
+            moved += rows_sweep(matrix, q, diagonal, step, lo, hi, z, backward == 1)
+    return moved
 
 
 @kernel
 def projected_gauss_seidel(
-    matrix: Matrix, q: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, order: int, count: int
-) -> None:
-    """Make ``count`` sweeps of z."""
-    for k in range(count):
-        if k % REFRESH == 0:
-            affine(matrix, q, z, w)
-        sweep(matrix, step, lo, hi, z, w, order)
+    matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, order: int,
+    moved: Floats,
+) -> None:  # fmt: skip
+    """Make as many sweeps of z as ``moved`` has entries, which become the squared lengths of their steps."""
+    dense = matrix[0].shape[0] > 0
+    for k in range(moved.shape[0]):
+        if dense and k % REFRESH == 0:
+            columns_product(matrix[0], q, z, w)
+        moved[k] = sweep(matrix, q, diagonal, step, lo, hi, z, w, order)
 
 
 # Indices in the vector of state, which is kept from call to call.
@@ -126,18 +207,21 @@ def nonsmooth_nonlinear_cg(
     w at y, M p, and w at the previous y; M p is kept from call to call.
     """
     n = z.shape[0]
+    dense = matrix[0].shape[0] > 0
     w = work[0]
     along = work[1]
     before = work[2]
     for k in range(count):
         # Refresh w, and keep it.
-        if k % REFRESH == 0:
-            affine(matrix, q, y, w)
+        if dense:
+            if k % REFRESH == 0:
+                columns_product(matrix[0], q, y, w)
+            for i in range(n):
+                before[i] = w[i]
         for i in range(n):
-            before[i] = w[i]
             z[i] = y[i]
         # One sweep.
-        sweep(matrix, step, lo, hi, y, w, order)
+        sweep(matrix, q, diagonal, step, lo, hi, y, w, order)
         # Now y is P(y), and z the point before.
         # Its squared length.
         length = 0.0
@@ -166,9 +250,11 @@ def nonsmooth_nonlinear_cg(
             y[i] = swept + beta * p[i]
             p[i] = direction
             z[i] = swept
+        if dense:
             # w is affine: its change along p needs no product with M.
-            w[i] += beta * along[i]
-            along[i] = w[i] - before[i]
+            for i in range(n):
+                w[i] += beta * along[i]
+                along[i] = w[i] - before[i]
 
 
 # Indices in the vector of state, which is kept from call to call.

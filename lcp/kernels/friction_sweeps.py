@@ -31,8 +31,8 @@ _PROJECTIONS: Final = 50
 def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
     """Replace the force r (3,) of a contact by one that solves Coulomb's law with u = A r + b; return the mode.
 
-    The mode is OPEN, STICK, SLIDE, or PROJECTED if no mode fits and projected steps were made instead. ``dim`` is the
-    number of components. An absent tangent has b = 0 and the row and column of a unit matrix in A (3, 3).
+    The mode is OPEN, STICK, SLIDE, or PROJECTED if no mode fits and projected steps were made instead. A (3, 3) and
+    b (3,) are zero for absent components; ``dim`` is the number of components.
     """
     # The contact opens.
     if b[0] >= 0.0:
@@ -46,18 +46,32 @@ def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
             return SLIDE if dim > 1 else STICK
         return PROJECTED
     # Sticking, sliding, or projected steps.
-    if _stick(A, b, mu, r):
+    if _stick(A, b, mu, dim, r):
         return STICK
-    if _slide_from(A, b, mu, r) or _slide_anywhere(A, b, mu, r):
+    if dim == 2:
+        if _slide_planar(A, b, mu, r):
+            return SLIDE
+    elif _slide_from(A, b, mu, r) or _slide_anywhere(A, b, mu, r):
         return SLIDE
     _project_steps(A, b, mu, r)
     return PROJECTED
 
 
 @kernel(inner=True)
-def _stick(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
+def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
     """Solve u = 0 by Cramer's rule; store the force in r and return True if it is in the cone."""
-    # Cofactors and determinant.
+    # Two components.
+    if dim == 2:
+        det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
+        if abs(det) <= 1e-14 * (abs(A[0, 0] * A[1, 1]) + abs(A[0, 1] * A[1, 0])):
+            return False
+        n = (-b[0] * A[1, 1] + A[0, 1] * b[1]) / det
+        t = (-A[0, 0] * b[1] + b[0] * A[1, 0]) / det
+        if n >= 0.0 and abs(t) <= mu * n:
+            r[0], r[1], r[2] = n, t, 0.0
+            return True
+        return False
+    # Three components: cofactors and determinant.
     c00 = A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1]
     c01 = A[1, 2] * A[2, 0] - A[1, 0] * A[2, 2]
     c02 = A[1, 0] * A[2, 1] - A[1, 1] * A[2, 0]
@@ -73,6 +87,23 @@ def _stick(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
     if n >= 0.0 and math.sqrt(s * s + t * t) <= mu * n:
         r[0], r[1], r[2] = n, s, t
         return True
+    return False
+
+
+@kernel(inner=True)
+def _slide_planar(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
+    """Fill r (3,) with a force of sliding along one tangent, first in the last direction; return False if none fits."""
+    # The last direction first.
+    first = -1.0 if r[1] > 0.0 else 1.0
+    for k in range(2):
+        t = first if k == 0 else -first
+        # The normal force of sliding, and whether friction opposes it.
+        below = A[0, 0] - mu * A[0, 1] * t
+        if below > 0.0:
+            n = -b[0] / below
+            if t * ((A[1, 0] - mu * A[1, 1] * t) * n + b[1]) >= 0.0:
+                r[0], r[1], r[2] = n, -mu * n * t, 0.0
+                return True
     return False
 
 
@@ -272,8 +303,8 @@ def friction_sweeps(
             for i in range(3):
                 for j in range(3):
                     A[i, j] = diagonal[a, i, j]
-            for i in range(3):
-                A[i, i] += shift[a] if i < dims[a] else 1.0
+            for i in range(dims[a]):
+                A[i, i] += shift[a]
             b[0], b[1], b[2] = b0, b1, b2
             new[0], new[1], new[2] = r[a, 0], r[a, 1], r[a, 2]
             # Solve the block, and relax the step.

@@ -45,6 +45,7 @@ from lcp.kernels.lemke_starts import (
 from lcp.kernels.lemke_tableau import (
     MOST_PENDING,
     PENDING,
+    WHOLE_KEPT,
     Tableau,
     entering_column,
     exchange,
@@ -200,6 +201,11 @@ def lemke_drive(
             verdict = ITERATION_LIMIT
         elif spent >= budget:
             return RUNNING
+        elif t.counts[WHOLE_KEPT] == 1:
+            made = follow(t, M, options, info, tied, budget - spent)
+            spent += made
+            if made > 0:
+                continue
         # The next pivot.
         if verdict == RUNNING:
             pending = t.counts[PENDING]
@@ -305,6 +311,27 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
         info[ENTERING] = leaving - n
     else:
         info[ENTERING] = leaving + n
+
+
+@kernel(inner=True, long_loops=True)
+def follow(t: Tableau, M: Floats, options: Floats, info: Ints, tied: Ints, most: int) -> int:
+    """Make at most ``most`` pivots; return the number made.
+
+    It is smaller if the path has ended or has reached its limit, or if no row blocks, which may be a ray.
+    """
+    # Thresholds of this path.
+    threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
+    tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
+    # Pivots.
+    made = 0
+    while info[ENTERING] >= 0 and info[PIVOTS] < info[PATH_END] and made < most:
+        entering_column(t, M, info[ENTERING])
+        r = leaving_row(t, M, threshold, tie, tied)
+        if r < 0:
+            break
+        pivot(t, r, tie, info)
+        made += 1
+    return made
 
 
 @kernel(inner=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.method import SolveRequest, Traits, integer_option, positive_option, real_option
-from lcp.problem import LCP, BoxLCP, bounds_of
+from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.result import Claim
 from lcp.scaling import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.solvers.newton import NewtonMethod, SolveMonitor, basic_point
@@ -313,8 +313,7 @@ def coarse_problem(problem: LCP | BoxLCP) -> CoarseProblem | None:
     from lcp.kernels.block_principal_pivoting import aggregate
 
     diagonal = problem._M.diagonal()
-    data = problem._M.data
-    indptr, indices = problem._M.indptr.astype(np.int64), problem._M.indices.astype(np.int64)
+    indptr, indices, data = csr_arrays(problem)
     beside = float(np.maximum(data, 0.0).sum() - diagonal.sum())
     if not (diagonal > 0.0).all() or beside > _POSITIVE * float(diagonal.sum()):
         return None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.arrays import Vector
+from lcp.kernels import RAY, SOLVED
 from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
 from lcp.polish.active_set import refine
 from lcp.polish.extended import round_to_float64, solve_basis_extended
@@ -17,10 +17,11 @@ from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
 from lcp.result import Claim, Ray
 from lcp.scaling import balanced_scales
-from lcp.solvers.extended_path import ExtendedPath
-from lcp.solvers.frame import PivotSearch
-from lcp.status import Status
+from lcp.solvers.frame import PivotSearch, artificial_value
+from lcp.status import STATUS_OF_CODE, Status
 
+# Table entries handled between two returns to Python, about a tenth of a second.
+_PORTION = 20_000_000
 # Part of the tolerance within which a basis is accepted at once, as by `Lemke`.
 _STRICTNESS = 1e-3
 # Scaled residual below which a result is polished.
@@ -69,8 +70,7 @@ class ExtendedLemke(SolverBase[LCP]):
     double-double numbers with an error bound. The bounds decide which entries are zero, which ratios tie, and when the
     dictionary is formed again from the data. Some paths treat the data as rounded, so that entries which are zero up to
     their last digits count as zero. Other paths treat them as exact. The final basis is solved again in double-double
-    numbers and rounded so that its rows are satisfied. A pivot takes twenty and more times as long as a pivot of
-    `Lemke`.
+    numbers and rounded so that its rows are satisfied. A pivot takes 8 to 20 times as long as a pivot of `Lemke`.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ class ExtendedLemke(SolverBase[LCP]):
     restarts
         Further paths, with other error models and covering vectors, after one without a verified solution.
     time_limit
-        Seconds, checked at every pivot.
+        Seconds, checked every tenth of a second or at every pivot, if a pivot takes longer.
     max_size
-        Largest n; larger problems are UNSUITABLE. A pivot needs about 200 n^2 bytes.
+        Largest n; larger problems are UNSUITABLE. The workspace takes 24 n^2 bytes.
 
     References
     ----------
@@ -124,24 +124,28 @@ class _PathSearch(PivotSearch):
 
     def follow_paths(self, restarts: int) -> Claim:
         """Follow one path after another; see `_TRIES`."""
+        from lcp.kernels import extended_lemke as k
+
         n = self.problem.n
-        M, q = kernel_arrays(self.problem)
-        self.row, self.column = balanced_scales(M)
+        self.kernels = k
+        self.row, self.column = balanced_scales(self.problem._M)
+        self.wf = np.empty(k.extended_float_size(n))
+        self.wi = np.empty(k.extended_int_size(n), dtype=np.int64)
+        self.direction = np.empty(2 * n + 1)
         ray, ray_trust = None, math.inf
         for number in range(restarts + 1):
             attempt = _TRIES[number] if number < len(_TRIES) else _PathOptions(2.0**-53 if number % 3 else 0.0, number)
             # A path that long often cycles; the last may use up the limit.
             share = self.iterations + max(100, 6 * n) if number < restarts else self.limit
-            path = ExtendedPath(M, q, self.row, self.column, covering_vector(n, attempt.cover), attempt.trust)
-            status = path.follow(min(self.limit, share) - self.iterations, self.goes_on) or Status.ITERATION_LIMIT
-            pivots, solved = path.pivots, status is Status.SOLVED and self.accept(path.basis)
-            if status is Status.RAY_TERMINATION and attempt.trust < ray_trust:
-                ray, ray_trust = self.ray(path.direction), attempt.trust
+            code, pivots = self.follow(attempt, min(self.limit, share) - self.iterations)
+            solved = code == SOLVED and self.accept()
+            if code == RAY and attempt.trust < ray_trust:
+                ray, ray_trust = self.ray(), attempt.trust
             detail = f"{number + 1} paths" if number else ""
             if self.rounded >= _ENOUGH and not solved:
                 self.iterations += pivots
                 return self.claim(Status.STALLED, "solved in 32 digits; rounded to float64, z does not hold its rows")
-            claim = self.end_path(pivots, status, solved, detail)
+            claim = self.end_path(pivots, STATUS_OF_CODE[code], solved, detail)
             if claim is not None:
                 return claim
         if ray is not None:
@@ -154,14 +158,30 @@ class _PathSearch(PivotSearch):
             status, evidence = Status.SOLVED, None
         return super().claim(status, detail, evidence)
 
-    def goes_on(self, path: ExtendedPath) -> bool:
-        """Record the artificial variable; return False if the time limit has passed."""
-        self.recorder.add(self.iterations + path.pivots, path.artificial())
-        return not self.timed_out()
+    def follow(self, attempt: _PathOptions, limit: int) -> tuple[int, int]:
+        """Pivot along one path to its end, or to its limit; return the last code and the number of pivots."""
+        k, n = self.kernels, self.problem.n
+        M, q = kernel_arrays(self.problem)
+        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
+        cover = covering_vector(n, attempt.cover)
+        values = self.wf[: n * (n + 2)].reshape(n, n + 2)[:, n + 1]
 
-    def accept(self, basis: NDArray[np.int64]) -> bool:
+        def record() -> None:
+            if self.recorder.wanted:
+                self.recorder.add(self.iterations + int(info[k.PIVOTS]), artificial_value(values, self.wi[:n]))
+
+        code = self.run(
+            lambda budget: k.extended_drive(
+                M, q, self.row, self.column, cover, attempt.trust, limit, self.wf, self.wi, self.direction, info, budget
+            ),
+            int(min(256, max(1, _PORTION // n**2))), record,
+        )  # fmt: skip
+        return code, int(info[k.PIVOTS])
+
+    def accept(self) -> bool:
         """Solve the last basis of the path from the original data; return True if it is certainly a solution."""
         n = self.problem.n
+        basis = self.wi[:n]
         active = np.zeros(n, dtype=np.bool_)
         active[basis[basis >= n] - n] = True
         z = solve_basis_extended(self.problem, active)
@@ -188,9 +208,10 @@ class _PathSearch(PivotSearch):
         w, terms = M @ z + q, np.abs(M) @ z + np.abs(q)
         return bool((np.abs(np.minimum(z, w)) <= np.where(w < z, _ROUNDED * terms, 0.0)).all())
 
-    def ray(self, d: Vector) -> Ray:
+    def ray(self) -> Ray:
         """Return the direction in which the path ended, in the units of the problem."""
         n = self.problem.n
+        d = self.direction
         return Ray(d[:n] / self.row, d[n : 2 * n] * self.column, float(d[2 * n]))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector, row_abs_max
 from lcp.farkas import Farkas
 from lcp.method import SYMMETRIC_MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
-from lcp.problem import LCP, BoxLCP, bounds_of
+from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.solvers.frame import SolveState
@@ -38,10 +38,10 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class BoxProblemArrays:
-    """Arrays of a problem with bounds lo <= z <= hi; M, dense or sparse, by columns."""
+    """Arrays of a problem with bounds lo <= z <= hi. M is dense by columns, or sparse by rows."""
 
     C: NDArray[np.float64]  # dense: row i is column i of M (M itself if it is exactly symmetric). Sparse: (0, 0).
-    #: indptr, indices, data: Sparse: the columns. Dense: empty.
+    #: indptr, indices, data: Sparse: the rows. Dense: empty.
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
     data: Vector
@@ -96,13 +96,11 @@ def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
     M = problem._M
     lo, hi = bounds_of(problem)
     none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
-    C, indptr, indices, data = np.empty((0, 0)), nowhere, nowhere, none
     if problem.sparse:
-        columns = M.tocsc()
-        indptr, indices = columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
-        data = columns.data
+        C, (indptr, indices, data) = np.empty((0, 0)), csr_arrays(problem)
     else:
         C = M if np.array_equal(M, M.T) else np.ascontiguousarray(M.T)
+        indptr, indices, data = nowhere, nowhere, none
     return BoxProblemArrays(
         C=C,
         indptr=indptr,
@@ -128,7 +126,7 @@ def largest_curvature(rows: BoxProblemArrays, metric: Vector) -> float:
         sums = np.abs(rows.C).T @ unit
     else:
         sums = np.zeros(rows.n)
-        np.add.at(sums, rows.indices, np.abs(rows.data) * np.repeat(unit, np.diff(rows.indptr)))
+        np.add.at(sums, np.repeat(np.arange(rows.n), np.diff(rows.indptr)), np.abs(rows.data) * unit[rows.indices])
     bound = float((unit * sums).max(initial=0.0))
     return bound if bound > 0.0 else 1.0
 

@@ -92,11 +92,11 @@ class FischerNewton(NewtonMethod):
         step = functools.partial(_step, function)
         patience = _PATIENCE if self.smoothing else _LAST_PATIENCE
         damped_steps(progress, function, step, start, patience, polish=self.polish)
-        if self.smoothing and not progress.accurate and not progress.exhausted:
+        if self.smoothing and not progress.accurate() and not progress.exhausted:
             second = follow_smoothing(progress, start)
             if second is not None and not progress.should_stop():
                 damped_steps(progress, function, step, second, _LAST_PATIENCE, polish=self.polish)
-        if progress.accurate:
+        if progress.accurate():
             return progress.claim(Status.SOLVED)
         if progress.exhausted:
             return progress.limit()

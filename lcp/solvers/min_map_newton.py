@@ -73,11 +73,11 @@ class MinMapNewton(NewtonMethod):
         """Damped steps, then the smoothing path, then principal pivoting, until a verified solution or a limit."""
         box = progress.box
         x = damped_steps(progress, natural_map, _step, start, _PATIENCE)
-        if progress.accurate:
+        if progress.accurate():
             return progress.claim(Status.SOLVED)
         if self.smoothing and not progress.exhausted:
             end = follow_smoothing(progress, start)
-            if progress.accurate:
+            if progress.accurate():
                 return progress.claim(Status.SOLVED, "from the smoothing path")
             x = x if end is None else end
         return exchange_wrong_signs(progress, box.states(x, box.rows(x)), detail="by principal pivoting")

@@ -56,20 +56,26 @@ class SolveMonitor(SolveState):
         # Unknowns in no row: the sign of w decides their bound. A distance from this bound could not be judged, because
         # no other number has its unit.
         self._unseen = np.flatnonzero(row_abs_max(problem._M.T) == 0.0)
-        # Whether a candidate solves, and far within the tolerance.
-        self.solved, self.accurate = False, False
-        self._solved_at, self._worst = 0, np.inf
+        self._solved, self._solved_at, self._accurate, self._worst = False, 0, False, np.inf
 
     def should_stop(self) -> bool:
         """Return True if a candidate solves, and is accurate or has had enough further iterations.
 
         The last, quadratic steps remove errors that the tolerance permits.
         """
-        return self.accurate or (self.solved and self.iterations >= self._solved_at + _EXTRA)
+        return self._accurate or (self._solved and self.iterations >= self._solved_at + _EXTRA)
+
+    def accurate(self) -> bool:
+        """Return True if a candidate solves far within the tolerance."""
+        return self._accurate
 
     def begin_phase(self) -> None:
         """Allow a solution that is not accurate yet the same number of iterations again, because the method changes."""
         self._solved_at = self.iterations
+
+    def any_solution(self) -> bool:
+        """Return True if a candidate solves, accurate or not."""
+        return self._solved
 
     def start(self, z0: Vector | None) -> Vector:
         """Return the x to begin at; `should_stop` is true if it, or the point of the box nearest to zero, solves.
@@ -84,9 +90,9 @@ class SolveMonitor(SolveState):
             if np.isfinite(gap @ gap):
                 x = given
         self.check_iterate(x)
-        if not self.solved and x is not nearest:
+        if not self._solved and x is not nearest:
             self.check_iterate(nearest, record=False)
-        self.accurate = self.solved
+        self._accurate = self._solved
         return x
 
     def check_iterate(self, x: Vector, *, record: bool = True) -> bool:
@@ -106,11 +112,11 @@ class SolveMonitor(SolveState):
             self.recorder.add(self.iterations, residual.natural_map)
         solved = residual.solved(self.tolerance)
         worst = residual.backward_error / max(_ACCURATE * self.tolerance, _ROUNDING)
-        if solved >= self.solved and (solved > self.solved or worst < self._worst):
-            if not self.solved:
+        if solved >= self._solved and (solved > self._solved or worst < self._worst):
+            if not self._solved:
                 self._solved_at = self.iterations
-            self.solved, self._worst, self.best = solved, worst, z
-            self.accurate = solved and worst <= 1.0
+            self._solved, self._worst, self.best = solved, worst, z
+            self._accurate = solved and worst <= 1.0
         return self.should_stop()
 
     @property
@@ -130,9 +136,9 @@ class SolveMonitor(SolveState):
 
     def claim(self, status: Status, detail: str = "", evidence: Any = None) -> Claim:
         """Return the claim with the best candidate. Its status is SOLVED if this candidate solves."""
-        if self.solved:
+        if self._solved:
             status, evidence = Status.SOLVED, None
-            detail = detail if self.accurate else ""
+            detail = detail if self._accurate else ""
         return super().claim(status, detail, evidence)
 
 

@@ -52,6 +52,7 @@ FIGURES = (
     Figure("lcp_lemke", "lcp_lemke.py --out {out}.csv", (SCRIPTS,)),
     Figure("lcp_small", "lcp_small.py", ("benchmarks.md: Small problems",)),
     Figure("lcp_active_set", "lcp_active_set.py --out {out}.csv", (SCRIPTS,)),
+    Figure("lcp_mixed", "lcp_mixed.py --out {out}.csv", (SCRIPTS,)),
     Figure("lcp_sparse", "lcp_sparse.py --out {out}.csv", (SCRIPTS,)),
     Figure("lcp_warm_start", "lcp_warm_start.py --out {out}.csv", (SCRIPTS,)),
     Figure("lcp_variational", "lcp_variational.py --out {out}.md", ("benchmarks.md: Variational inequalities",)),

@@ -4,9 +4,9 @@ Run: ``python benchmarks/lcp_active_set.py [--out benchmarks/results/lcp_active_
 
 A stack of unit boxes is on a plane, with four contacts per interface, in one step of h = 0.01 s from rest: with the
 friction pyramid of four edges (n = 24 per box) and without friction (n = 4 per box, positive semidefinite, of rank 3
-per interface). Both solvers are called as by a user, `lcp.solve` on a prebuilt problem. A pair is one call of each in
-turn, the ratio is the median over pairs, and times are minima. Wrong results are counted, never dropped. The
-exponential families are listed with the pivots of every method.
+per interface). Both solvers are called as by a user, `lcp.solve` on a prebuilt problem, and as in a compiled loop, only
+the kernel. A pair is one call of each in turn, the ratio is the median over pairs, and times are minima. Wrong results
+are counted, never dropped. The exponential families are listed with the pivots of every method.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 
 import lcp
 from lcp.catalog import fathi, murty
+from lcp.kernels import active_set_pivoting as active
+from lcp.kernels import lemke
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
-from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting, Murty
-from lcp.solvers.principal_pivoting import CottleDantzig
+from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
+from lcp.solvers.principal_pivoting import CottleDantzig, Murty
 
 H, G, MU = 0.01, 9.81, 0.5
 
@@ -60,6 +62,30 @@ def stack(boxes: int, friction: bool) -> lcp.LCP:
     return lcp.LCP(M, np.concatenate([J @ v_free, np.zeros(contacts)]))
 
 
+def begun(info: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the information array of a first kernel call."""
+    info[:] = 0
+    return info
+
+
+def active_kernel(problem: lcp.LCP) -> Callable[[], object]:
+    """Return the kernel with its workspace."""
+    n, M, q = problem.n, problem._M, problem._q
+    options = ActiveSetPivoting().kernel_options()
+    wf, wi = np.empty(active.active_set_float_size(n)), np.empty(active.active_set_int_size(n), dtype=np.int64)
+    z, info = np.zeros(n), np.zeros(active.INFO_SIZE, dtype=np.int64)
+    return lambda: active.active_set_drive(M, q, z, False, options, wf, wi, z, begun(info), 1 << 60)
+
+
+def lemke_kernel(problem: lcp.LCP) -> Callable[[], object]:
+    """Return the kernel with its workspace."""
+    n, M, q = problem.n, problem._M, problem._q
+    options = lcp.Lemke().kernel_options()
+    wf, wi = np.empty(lemke.lemke_float_size(n)), np.empty(lemke.lemke_int_size(n), dtype=np.int64)
+    z, info = np.zeros(n), np.zeros(lemke.INFO_SIZE, dtype=np.int64)
+    return lambda: lemke.lemke_drive(M, q, z, False, options, wf, wi, z, begun(info), lemke.WHOLE)
+
+
 def timed(call: Callable[[], object], repeats: int) -> float:
     """Seconds per call."""
     start = time.perf_counter()
@@ -73,6 +99,8 @@ def race(name: str, problem: lcp.LCP, pairs: int) -> dict[str, object]:
     calls = (
         lambda: lcp.solve(problem, ActiveSetPivoting()),
         lambda: lcp.solve(problem, lcp.Lemke()),
+        active_kernel(problem),
+        lemke_kernel(problem),
     )
     ours, theirs = calls[0](), calls[1]()
     repeats = max(1, 2000 // (problem.n + 1))
@@ -86,7 +114,10 @@ def race(name: str, problem: lcp.LCP, pairs: int) -> dict[str, object]:
         "pivots_lemke": theirs.iterations,
         "solve_us": best[0],
         "solve_lemke_us": best[1],
+        "kernel_us": best[2],
+        "kernel_lemke_us": best[3],
         "ratio_solve": float(np.median(times[:, 1] / times[:, 0])),
+        "ratio_kernel": float(np.median(times[:, 3] / times[:, 2])),
         "wrong": int(not ours.solved),
         "wrong_lemke": int(not theirs.solved),
     }

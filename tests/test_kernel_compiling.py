@@ -73,8 +73,9 @@ digest = hashlib.sha256()
 for n in (3, 9, 70):
     A = rng.standard_normal((n, n))
     problem = lcp.LCP(A @ A.T + 0.1 * np.eye(n) + A - A.T, rng.standard_normal(n))
+    boxed = lcp.BoxLCP(problem.M, problem.q, np.full(n, -0.5), np.full(n, 0.5))
     for result in (
-        lcp.solve(problem, lcp.ConcaveMinimization(max_pivots=500)),
+        lcp.solve(boxed, lcp.Murty()),
         lcp.solve(problem, lcp.ProjectedGaussSeidel(max_iterations=50)),
     ):
         digest.update(result.z.tobytes() + result.w.tobytes() + result.status.name.encode())

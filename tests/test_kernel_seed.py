@@ -17,7 +17,7 @@ from lcp.compiler import kernel_files, releases
 
 SOLVE = r"""
 import lcp
-result = lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]), lcp.ConcaveMinimization())
+result = lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]), lcp.Murty())
 print(lcp.__file__, result.z.tobytes().hex(), sep="\n")
 """
 #: The same of one small kernel, which is compiled in a second.
@@ -69,7 +69,7 @@ def test_an_edited_copy_compiles_what_is_reached_by_the_edit(tmp_path: Path, cop
     shutil.copytree(copied, edited)
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     run(SOLVE, **cache)
-    with (edited / "lcp" / "kernels" / "concave_descent.py").open("a") as file:
+    with (edited / "lcp" / "kernels" / "principal_pivoting.py").open("a") as file:
         file.write("# another version\n")
     assert "compiling" in run(SOLVE, edited, **cache)[1]
     assert run(SOLVE, **cache)[1] == ""
@@ -86,7 +86,7 @@ def test_a_seed_is_read_and_never_written(copied: Path, tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in into.rglob("*")} == before
     assert not list(empty.rglob("*.nbc"))
     # Kernels missing in the seed are compiled, and stored in the cache.
-    more = SOLVE.replace("ConcaveMinimization", "ProjectedGaussSeidel")
+    more = SOLVE.replace("Murty", "ProjectedGaussSeidel")
     assert "compiling" in run(more, NUMBA_CACHE_DIR=str(empty), CONTACTLAB_KERNELS=str(into))[1]
     assert list(empty.rglob("*.nbc"))
     # Cut or overwritten it is compiled anew.

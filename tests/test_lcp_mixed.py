@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -242,19 +240,3 @@ def test_a_mixed_result_has_all_its_attempts() -> None:
     assert [one.solver for one in lcp.solve(problem, lcp.Lemke()).attempts] == [lcp.Lemke()]
     found = lcp.solve(problem, lcp.Fallback(Fails(), lcp.Lemke()))
     assert [type(one.solver).__name__ for one in found.attempts] == ["Fails", "Lemke"]
-
-
-def test_the_problems_of_circuits_are_all_solved(shared: Path) -> None:
-    """Singular equations included, by Lemke's method alone."""
-    seen = 0
-    for file in sorted((shared / "problems" / "lcp_mlcp").glob("*.npz")):
-        with np.load(file) as data:
-            M, q, k = data["M"], data["q"], int(data["n_free"]) if "n_free" in data else 0
-        if k == 0:
-            continue
-        problem = lcp.MLCP(M[:k, :k], M[:k, k:], M[k:, :k], M[k:, k:], q[:k], q[k:])
-        result = lcp.solve(problem, lcp.Lemke())
-        assert result.solved, file.name
-        assert max(result.residual.scaled, result.residual.equations_scaled) < 1e-12, file.name
-        seen += 1
-    assert seen

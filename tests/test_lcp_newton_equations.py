@@ -12,10 +12,9 @@ from lcp_problems import p_problem
 import lcp
 from lcp.factors import factorized, solution
 from lcp.scaling import BETWEEN, LOWER, scaled_box
-from lcp.solvers.block_principal_pivoting import exchange_wrong_signs
 from lcp.solvers.fischer_newton import FischerNewton, fischer_burmeister
 from lcp.solvers.min_map_newton import MinMapNewton, natural_map
-from lcp.solvers.newton import SolveMonitor, smoothed
+from lcp.solvers.newton import SolveMonitor, exchange_wrong_signs, smoothed
 
 
 @pytest.mark.nojit
@@ -97,7 +96,7 @@ def test_pivoting_notices_cycles_and_singular_blocks() -> None:
     progress = SolveMonitor(cyclic, scaled_box(cyclic), 1e-9, 10_000, 10.0, False)
     claim = exchange_wrong_signs(progress, np.array([LOWER], dtype=np.int8))
     assert claim.status is lcp.Status.STALLED
-    assert "came back" in claim.detail
+    assert "cycles" in claim.detail
     assert claim.iterations < 100
     singular = lcp.LCP([[0.0]], [-1.0])
     progress = SolveMonitor(singular, scaled_box(singular), 1e-9, 10_000, 10.0, False)

@@ -1,4 +1,4 @@
-"""Principal pivoting: monotone problems, orders, failures."""
+"""Principal pivoting: the factors of a growing and shrinking block, monotone problems, orders, failures."""
 
 from __future__ import annotations
 
@@ -8,11 +8,90 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lcp_problems import assert_solves, natural, random_box, repeated
+from lcp_problems import assert_solves, definite, natural, p_problem, random_box, repeated
+from numpy.typing import NDArray
 
 import lcp
 from lcp import ActiveSetPivoting, BlockPrincipalPivoting, CottleDantzig, Murty, Status
 from lcp.catalog import fathi, murty
+from lcp.kernels.active_set_block import append, border, remove, solve_factored, split
+
+
+class Factors:
+    """L, V, D of the leading block of B in the order of ``order``."""
+
+    def __init__(self, B: NDArray[np.float64], symmetric: bool) -> None:
+        n = len(B)
+        self.B, self.symmetric, self.order = B, symmetric, list[int]()
+        self.L, self.V, self.d = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
+
+    def add(self, j: int) -> float:
+        a = self.order
+        above, left = np.zeros(len(self.B)), np.zeros(len(self.B))
+        above[: len(a)], left[: len(a)] = self.B[a, j], self.B[j, a]
+        V = self.L if self.symmetric else self.V
+        schur = border(self.L, V, self.d, len(a), self.symmetric, above, left, float(self.B[j, j]))
+        append(self.L, V, self.d, len(a), self.symmetric, above, left, schur)
+        self.order.append(j)
+        return float(schur)
+
+    def drop(self, p: int) -> bool:
+        scratch = np.zeros((2, len(self.B)))
+        V = self.L if self.symmetric else self.V
+        sound = remove(self.L, V, self.d, len(self.order), self.symmetric, p, scratch[0], scratch[1])
+        del self.order[p]
+        return bool(sound)
+
+    def error(self) -> float:
+        """Largest deviation of the solution of a system with all its entries one."""
+        k = len(self.order)
+        y = np.zeros(len(self.B))
+        y[:k] = 1.0
+        solve_factored(self.L, self.L if self.symmetric else self.V, self.d, k, y)
+        block = self.B[np.ix_(self.order, self.order)]
+        return float(np.abs(y[:k] - np.linalg.solve(block, np.ones(k))).max(initial=0.0))
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_factors_follow_insertions_and_removals(symmetric: bool) -> None:
+    """After each of sixty random steps the factors solve their block."""
+    rng = np.random.default_rng(1)
+    n = 14
+    factors = Factors((definite(1, n) if symmetric else p_problem(2, n)).M, symmetric)
+    for _ in range(60):
+        outside = [j for j in range(n) if j not in factors.order]
+        if outside and (rng.random() < 0.6 or not factors.order):
+            factors.add(int(rng.choice(outside)))
+        else:
+            assert factors.drop(int(rng.integers(len(factors.order))))
+        assert factors.error() < 1e-9
+
+
+@pytest.mark.nojit
+def test_a_block_may_cease_to_be_symmetric() -> None:
+    """`split` gives V what L holds; from there on both grow on their own."""
+    B = np.array(definite(3, 6).M)
+    B[5, :5] *= 0.5
+    factors = Factors(B, True)
+    for j in range(5):
+        factors.add(j)
+    split(factors.L, factors.V, 5)
+    factors.symmetric = False
+    factors.add(5)
+    assert factors.error() < 1e-9
+    assert factors.drop(1)
+    assert factors.error() < 1e-9
+
+
+@pytest.mark.nojit
+def test_a_removal_that_leaves_a_singular_block_says_so() -> None:
+    """[[0, 1], [1, 0]] bordered by a unit: without that unit the first pivot vanishes."""
+    B = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    factors = Factors(B, False)
+    for j in range(3):
+        factors.add(j)
+    assert not factors.drop(0)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -99,11 +178,11 @@ def test_murty_takes_the_order_it_is_given() -> None:
 
 
 def test_methods_for_p_matrices_say_when_it_is_none() -> None:
-    """A singular block or an active set that comes back ends them."""
+    """A singular block or a negative diagonal entry ends them."""
     singular = lcp.LCP(np.ones((2, 2)), [-1.0, -2.0])
     assert lcp.solve(singular, BlockPrincipalPivoting()).status is Status.SINGULAR_BASIS
     assert lcp.solve(lcp.LCP([[-0.4]], [-9.81]), BlockPrincipalPivoting()).status is Status.STALLED
-    assert lcp.solve(lcp.LCP([[-0.4]], [-9.81]), Murty()).status is Status.STALLED
+    assert lcp.solve(lcp.LCP([[-0.4]], [-9.81]), Murty()).status is Status.SINGULAR_BASIS
 
 
 def test_a_ray_past_a_violated_pair_is_none() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from lcp.kernels import RAY, RUNNING, SOLVED, Floats, Ints, kernel
+from lcp.kernels.principal_pivoting import exchange, take_column
 
 # Indices in the vector of information: state of the generator, pivots, vertices without a descending edge. STILL:
 # successive pivots of length zero.
@@ -21,45 +22,6 @@ _FALLS: Final = -1e-9
 _ZERO: Final = 1e-11
 # Random pivots after a vertex without a descending edge: 1 to this number.
 _KICK: Final = 12
-
-
-@kernel(inline=True)
-def take_column(T: Floats, c: int, column: Floats) -> None:
-    """Move column c of T to ``column``, leaving zeros: `exchange` builds the new column on them."""
-    for i in range(column.shape[0]):
-        column[i] = T[i, c]
-        T[i, c] = 0.0
-
-
-@kernel(inner=True)
-def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Floats) -> None:
-    """Exchange the basic variable of row ``r`` and the nonbasic variable of column ``c``, in place.
-
-    `take_column` has moved column c of T to ``column`` (n,), which is overwritten; ``pivot_row`` (n + 1,) is scratch.
-    Both copies avoid aliasing, so that the update is vectorised.
-    """
-    # The new pivot row.
-    n = x.shape[0]
-    width = T.shape[1]
-    inverse = 1.0 / column[r]
-    source = T[r]
-    for j in range(width):
-        pivot_row[j] = -source[j] * inverse
-    pivot_row[c] = inverse
-    x_r = -x[r] * inverse
-    # Update the other rows and values.
-    column[r] = 0.0
-    for i in range(n):
-        factor = column[i]
-        if factor != 0.0:
-            target = T[i]
-            for j in range(width):
-                target[j] += factor * pivot_row[j]
-        x[i] += factor * x_r
-    # The row of the entering variable.
-    for j in range(width):
-        source[j] = pivot_row[j]
-    x[r] = x_r
 
 
 @kernel(inner=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lcp.method import Traits
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
-from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting, Murty
+from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.cascade import Cascade
 from lcp.solvers.complementary_path import BoxLemke, LemkeHowson
 from lcp.solvers.composed import BlockTriangular, Fallback, Refined, Regularized
@@ -21,7 +21,7 @@ from lcp.solvers.gauss_seidel import NonsmoothNonlinearCG, ProjectedGaussSeidel
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
 from lcp.solvers.min_map_newton import MinMapNewton
-from lcp.solvers.principal_pivoting import CottleDantzig
+from lcp.solvers.principal_pivoting import CottleDantzig, Murty
 from lcp.solvers.quadratic_codes import CVXPY, OSQP, PIQP, Clarabel, ProxQP
 
 ALL_SOLVERS = (

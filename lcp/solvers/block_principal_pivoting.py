@@ -1,12 +1,8 @@
-"""Principal pivoting between active sets: all wrong signs are exchanged at once, or the one of least index.
-
-`exchange_wrong_signs` is finite for P-matrices. `BlockPrincipalPivoting` and `Murty` are its two rules, and the Newton
-methods end with it.
-"""
+"""Block principal pivoting."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,159 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.method import SolveRequest, Traits, integer_option, positive_option, real_option
+from lcp.method import SolverBase, SolveRequest, Traits, integer_option, positive_option, real_option
 from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
+from lcp.residuals import measure
 from lcp.result import Claim
-from lcp.scaling import BETWEEN, LOWER, UPPER, ScaledBox, States
-from lcp.solvers.newton import NewtonMethod, SolveMonitor, basic_point
-from lcp.status import ProblemError, Status
+from lcp.scaling import entrywise_scales
+from lcp.solvers.frame import SolveState
+from lcp.status import Status
 
-# Signs within this fraction of their terms are rounding and count as satisfied.
-_SIGN = 1e-13
-# Limit on successive exchanges of all wrong signs that do not reduce their number (Judice and Pires use 10).
-_PATIENCE = 10
-# If the final basis is no solution, the zero tolerance is multiplied by this factor, at most this often.
+# If a feasible basis is not yet a solution, zero tolerances are multiplied by this factor, at most this often.
 _SHARPER, _LEVELS = 1e-2, 2
-# Exchanges in one direction after which the exchanged sets of a sparse problem are extended to neighbours.
-_STREAK = 6
+# Limit on factorisations for the start on groups of neighbours.
+_COARSE = 40
+Solve = Callable[[Vector], Vector]
 
-
-def wrong_signs(box: ScaledBox, states: States, x: Vector, slack: float = _SIGN) -> tuple[NDArray[np.bool_], States]:
-    """Return a mask of the sign conditions violated by a basic point, and the states after exchanging them."""
-    w = box.rows(x)
-    sizes = np.abs(x)
-    x_slack = slack * float(sizes.max(initial=0.0))
-    w_slack = slack * (abs(box.M) @ sizes + np.abs(box.q))
-    inside = states == BETWEEN
-    below, above = inside & (x < box.lo - x_slack), inside & (x > box.hi + x_slack)
-    # An unknown whose bounds coincide is fixed: its row may have any sign.
-    leaves = (((states == LOWER) & (w < -w_slack)) | ((states == UPPER) & (w > w_slack))) & (box.lo < box.hi)
-    following = np.where(below, LOWER, np.where(above, UPPER, np.where(leaves, BETWEEN, states)))
-    return below | above | leaves, following.astype(np.int8)
-
-
-def exchange_wrong_signs(
-    progress: SolveMonitor,
-    states: States,
-    *,
-    patience: int = _PATIENCE,
-    slack: float = _SIGN,
-    order: NDArray[np.intp] | None = None,
-    detail: str = "",
-) -> Claim:
-    """Exchange wrong signs until all are right: all together while this helps, otherwise the first in ``order``.
-
-    Exchanging all is the undamped Newton step of the natural map. After ``patience`` such steps without a new minimum
-    of the number of wrong signs, exchanges are made by least index until there is one (J. J. Judice and F. M. Pires, A
-    block principal pivoting algorithm for large-scale strictly monotone linear complementarity problems, Computers and
-    Operations Research 21, 1994). Steps that only add, or only remove, like the previous one are not counted. The
-    least-index rule ends for every P-matrix from any start (K. G. Murty, Note on a Bard-type scheme for solving the
-    complementarity problem, Opsearch 11, 1974), and so does the combination. Murty's induction also holds for bounds on
-    both sides: with the unknowns before it solved, w_n is a strictly increasing function of x_n, which therefore
-    changes its bound at most twice.
-    """
-    box = progress.box
-    progress.begin_phase()
-    front, dense = _FrontAccelerator(box), isinstance(box.M, np.ndarray)
-    fewest, left, level = box.n + 1, patience, 0
-    # If an active set is met again under the least-index rule, M is not a P-matrix. Brent's marks are at 1, 2, 4, ...
-    mark, steps, following_mark = b"", 0, 1
-    while True:
-        x = basic_point(box, states)
-        if x is None:
-            return progress.claim(Status.SINGULAR_BASIS, "an active block is singular: M is no P-matrix")
-        wrong, following = wrong_signs(box, states, x, slack * _SHARPER**level)
-        count = int(wrong.sum())
-        # A measure of a large sparse problem takes as long as a step.
-        if (count == 0 or dense or progress.recorder.wanted) and progress.check_iterate(x):
-            return progress.claim(Status.SOLVED, detail)
-        if count == 0:
-            # A residual in working precision may not show an error of 1e-10 in the largest unknown, large against a
-            # load.
-            x = basic_point(box, states, accurate=True)
-            if x is not None and progress.check_iterate(x, record=False):
-                return progress.claim(Status.SOLVED, detail)
-            if level == _LEVELS:
-                return progress.claim(Status.STALLED, "the final basis is no solution of the original data")
-            level, fewest = level + 1, box.n + 1
-            continue
-        if progress.exhausted:
-            return progress.limit(detail)
-        progress.iterations += 1
-        monotone = front.look(wrong, states)
-        if count < fewest:
-            fewest, left, mark = count, patience, b""
-        if left > 0:
-            left -= not monotone
-            moved = front.moved(wrong, states)
-        else:
-            candidates = np.arange(box.n) if order is None else order
-            moved = candidates[wrong[candidates]][:1]
-        states = states.copy()
-        states[moved] = np.where(states[moved] != BETWEEN, BETWEEN, following[moved])
-        if left == 0:
-            if states.tobytes() == mark:
-                return progress.claim(Status.STALLED, "an active set came back: M is no P-matrix")
-            steps += 1
-            if steps == following_mark:
-                mark, following_mark = states.tobytes(), 2 * following_mark
-
-
-class _FrontAccelerator:
-    """Accelerator for active sets of sparse problems that advance only from neighbour to neighbour."""
-
-    def __init__(self, box: ScaledBox) -> None:
-        self._matrix, self._movable = box.M, box.lo < box.hi
-        self._direction, self._streak, self._stride = 0, 0, 0
-
-    def look(self, wrong: NDArray[np.bool_], states: States) -> bool:
-        """Return True if the next exchange only adds or only removes, like the previous one."""
-        adds = bool((wrong & (states != BETWEEN)).any())
-        removes = bool((wrong & (states == BETWEEN)).any())
-        direction = int(adds) - int(removes)
-        monotone = direction != 0 and direction == self._direction
-        self._direction = direction
-        if adds and monotone:
-            self._streak += 1
-            if self._streak > _STREAK:
-                self._stride = max(1, 2 * self._stride)
-        else:
-            self._streak = 0
-            if removes:
-                # The stride was too long: unknowns that were passed over are found again with shorter strides.
-                self._stride //= 4
-        return monotone
-
-    def moved(self, wrong: NDArray[np.bool_], states: States) -> NDArray[np.intp]:
-        """Return the pairs to exchange: the wrong ones, and all within the present stride of the ones to add."""
-        if isinstance(self._matrix, np.ndarray) or self._stride == 0:
-            return np.flatnonzero(wrong)
-        taken = wrong.copy()
-        open_to = self._movable & (states != BETWEEN) & ~taken
-        edge = wrong & (states != BETWEEN)
-        for _ in range(self._stride):
-            edge = (abs(self._matrix).T @ edge > 0.0) & open_to
-            if not edge.any():
-                break
-            open_to &= ~edge
-            taken |= edge
-        return np.flatnonzero(taken)
-
-
-class _Exchanges(NewtonMethod):
-    """Base class of both rules: their options, and the states at a start."""
-
-    zero_tolerance: float
-
-    def _states(self, progress: SolveMonitor, start: Vector) -> States:
-        """Return the unknowns of the start between their bounds; unknowns without bounds are always between them."""
-        box = progress.box
-        states = np.where(start <= box.lo, LOWER, np.where(start >= box.hi, UPPER, BETWEEN))
-        return np.where(box.lo == box.hi, LOWER, states).astype(np.int8)
+# A pivot below this fraction of its terms is rounding.
+_SINGULAR = 1e-14
+# Number of unknowns from which a coarse problem is used, and its maximum size as a fraction of this number.
+_LARGE, _PART = 3000, 0.6
+# Smallest fraction of the diagonal at which an entry makes two unknowns neighbours, and the weight of the smoothing.
+_WEAK, _WEIGHT = 0.05, 0.66
+# Largest positive off-diagonal entry as a fraction of the diagonal; with larger ones M is not like a diffusion.
+_POSITIVE = 0.1
 
 
 @dataclass(frozen=True)
-class BlockPrincipalPivoting(_Exchanges):
+class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
     """Principal pivoting that exchanges all infeasible pairs at once (Kostreva 1978; Judice and Pires 1994).
 
     The method needs a few factorisations of active blocks at any n; it is meant for large strictly monotone problems.
@@ -176,8 +45,9 @@ class BlockPrincipalPivoting(_Exchanges):
 
     A sparse M stays sparse (SuperLU). If the active set advances only from neighbour to neighbour, like the edge of a
     contact zone, the exchanges are extended to neighbours, in strides that double. For a large M near an M-matrix the
-    first active set is computed on groups of neighbours; these factorisations are not counted. Bounds on both sides are
-    native, also infinite and equal ones. The method stops at a singular block, because no P matrix has one.
+    first active set is computed on groups of neighbours; these factorisations are not counted. Dense symmetric blocks
+    are solved by Cholesky's method, others by LU. Bounds on both sides are native, also infinite and equal ones. The
+    method stops at a singular block, because no P matrix has one.
 
     Parameters
     ----------
@@ -186,8 +56,8 @@ class BlockPrincipalPivoting(_Exchanges):
     max_iterations
         Limit on factorisations; None for max(1000, 10 n) but at most 100 000.
     zero_tolerance
-        Relative size that counts as zero: for z_i relative to the largest z, for w_i to the terms of its row. The
-        method reduces it if a solution is not accepted.
+        Relative size that counts as zero: for z_i relative to the largest z, for w_i to |q_i| + max_j |M_ij| max_j z_j.
+        The method reduces it if a solution is not accepted.
     time_limit
         Seconds, checked between factorisations.
 
@@ -209,85 +79,228 @@ class BlockPrincipalPivoting(_Exchanges):
         Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def _limit(self, n: int) -> int:
-        return min(max(1000, 10 * n), 100_000) if self.max_iterations is None else self.max_iterations
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
+        """Exchange infeasible pairs until a verified solution, a singular block or a limit.
 
-    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
-        """Exchange infeasible pairs until a verified solution, a singular block or a limit."""
-        box, problem = progress.box, progress.problem
-        states = self._states(progress, start)
-        coarse = coarse_problem(problem) if (start == box.start(None)).all() else None
+        All are exchanged together while their number falls, otherwise the one of least index. Without ``z0`` a large
+        problem that is like a diffusion starts from the active set of a coarser problem. If the final basis is no
+        solution, the zero tolerance is reduced. The claim has the measured candidate of least backward error.
+        """
+        z0, tolerance, trace = request
+        n, M, q = problem.n, problem._M, problem._q
+        solve = SolveState(problem, request, self.time_limit)
+        lo, hi = solve.lo, solve.hi
+        limit = min(max(1000, 10 * n), 100_000) if self.max_iterations is None else self.max_iterations
+        residual = measure(problem, solve.best)[0]
+        solve.recorder.add(0, residual.natural_map)
+        if residual.solved(tolerance):
+            return solve.claim(Status.SOLVED)
+        best_error = residual.backward_error
+        free = np.isinf(lo) & np.isinf(hi)
+        coarse = coarse_problem(problem) if z0 is None else None
+        state = _first_state(lo, hi, free, z0)
         if coarse is not None:
             # The status does not matter, because a start needs no proof.
-            part = replace(self, max_iterations=min(progress.max_iterations, _COARSE), time_limit=0.5 * self.time_limit)
-            there = part._claim(coarse.problem, SolveRequest(None, progress.tolerance, False)).z
-            low, high = bounds_of(coarse.problem)
-            states = np.where(there <= low, LOWER, np.where(there >= high, UPPER, BETWEEN))[coarse.group]
-            states = np.where(box.lo == box.hi, LOWER, states).astype(np.int8)
-        backups = 10 + 2 * int(box.n).bit_length() if self.backups is None else self.backups
-        return exchange_wrong_signs(progress, states, patience=backups + 1, slack=self.zero_tolerance)
+            part = replace(self, max_iterations=min(limit, _COARSE), time_limit=0.5 * self.time_limit)
+            there, (low, high) = (
+                part._claim(coarse.problem, SolveRequest(None, tolerance, False)).z,
+                bounds_of(coarse.problem),
+            )
+            state = np.where(there <= low, -1, np.where(there >= high, 1, 0))[coarse.group]
+            state[lo == hi] = -1
+        blocks, units = ActiveBlocks(M), entrywise_scales(M)
+        backups = 10 + 2 * int(n).bit_length() if self.backups is None else self.backups
+        least, patience, level = n + 1, backups, 0
+        front, seen = _FrontAccelerator(problem), set[int]()
+        for iteration in range(1, limit + 1):
+            if solve.timed_out():
+                return solve.claim(Status.ITERATION_LIMIT, "time limit")
+            solve.iterations = iteration
+            z = np.where(state < 0, lo, hi)
+            inside = state == 0
+            z[inside] = 0.0
+            if not blocks.fill(z, inside, q):
+                return solve.claim(Status.SINGULAR_BASIS, "an active block is singular: M is no P matrix")
+            w = M @ z + q
+            infeasible = _infeasible(z, w, state, lo, hi, self.zero_tolerance * _SHARPER**level, units, q)
+            count = int(np.count_nonzero(infeasible))
+            if count == 0 or trace:
+                candidate = np.clip(z, lo, hi)
+                residual = measure(problem, candidate)[0]
+                solve.recorder.add(iteration, residual.natural_map)
+                solved = residual.solved(tolerance)
+                if solved or residual.backward_error < best_error:
+                    solve.best, best_error = candidate, residual.backward_error
+                if solved:
+                    return solve.claim(
+                        Status.SOLVED, "warm basis accepted" if z0 is not None and iteration == 1 else ""
+                    )
+            if count == 0:
+                if level == _LEVELS:
+                    return solve.claim(Status.STALLED, "the final basis is no solution of the original data")
+                level, least = level + 1, n + 1
+                continue
+            monotone = front.look(infeasible, state)
+            if count < least:
+                least, patience = count, backups
+                seen.clear()
+            elif patience >= 0 and not monotone:
+                patience -= 1
+            if patience >= 0:
+                moved = front.moved(infeasible, state, lo < hi)
+            else:
+                # Use Murty's rule until the number of infeasible pairs has a new minimum.
+                moved = np.flatnonzero(infeasible)[:1]
+                key = hash(state.tobytes())
+                if key in seen:
+                    return solve.claim(Status.STALLED, "an active set came back: M is no P matrix")
+                seen.add(key)
+            state[moved] = np.where(state[moved] == 0, np.where(z[moved] < lo[moved], -1, 1), 0)
+        solve.iterations = limit
+        return solve.claim(Status.ITERATION_LIMIT, "problem too long: max_iterations reached")
 
 
-@dataclass(frozen=True)
-class Murty(_Exchanges):
-    """Principal pivoting on the least infeasible index, a Bard-type scheme (Murty 1974).
-
-    The simplest method for P matrices: the first pair that is not complementary is exchanged, and no basis is met
-    twice. Bounds on both sides are native. The number of pivots depends on the order of the indices and may be
-    exponential; a pivot solves the equations of its active set. If an active set comes back or its block is singular, M
-    is not a P matrix and the method stops. A sparse M is made dense.
-
-    Parameters
-    ----------
-    order
-        Order of the indices, a permutation of 0 .. n - 1 with the preferred index first; None for the natural order.
-    max_pivots
-        Limit on pivots; None for max(10000, 50 n).
-    zero_tolerance
-        Size that counts as zero relative to the terms of a value. The method reduces it if a solution is not accepted.
-    time_limit
-        Seconds, checked between pivots.
-
-    References
-    ----------
-    K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974); R. W. Cottle,
-    J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section 4.2.
-    """
-
-    order: Sequence[int] | None = None
-    max_pivots: int | None = integer_option(None)
-    zero_tolerance: float = real_option(1e-11, least=0.0, most=1e-3)
-    time_limit: float = positive_option(300.0)
-
-    traits: ClassVar[Traits] = Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.BOXED
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.order is not None:
-            given = np.asarray(self.order)
-            if given.ndim != 1 or not np.array_equal(np.sort(given), np.arange(given.shape[0])):
-                raise ProblemError(f"Murty.order must be a permutation of 0 .. n - 1, got {self.order!r}")
-            object.__setattr__(self, "order", tuple(int(i) for i in given))
-
-    def _limit(self, n: int) -> int:
-        if self.order is not None and len(self.order) != n:
-            raise ProblemError(f"Murty.order has length {len(self.order)}, the problem {n}")
-        return max(10_000, 50 * n) if self.max_pivots is None else self.max_pivots
-
-    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
-        """Exchange the first infeasible pair until a verified solution, a singular block or a limit."""
-        states, order = self._states(progress, start), None if self.order is None else np.array(self.order)
-        return exchange_wrong_signs(progress, states, patience=0, slack=self.zero_tolerance, order=order)
+def _first_state(lo: Vector, hi: Vector, free: NDArray[np.bool_], z0: Vector | None) -> NDArray[np.int64]:
+    """Return -1 for unknowns at the lower bound, 1 at the upper bound, 0 between them, where w must vanish."""
+    state = np.where(np.isfinite(lo), -1, 1)
+    if z0 is not None:
+        state = np.where((z0 > lo) & (z0 < hi), 0, np.where((z0 >= hi) & np.isfinite(hi), 1, state))
+    state[free] = 0
+    state[lo == hi] = -1
+    return state.astype(np.int64)
 
 
-# Limit on factorisations for the start on groups of neighbours.
-_COARSE = 40
-# Number of unknowns from which a coarse problem is used, and its maximum size as a fraction of this number.
-_LARGE, _PART = 3000, 0.6
-# Smallest fraction of the diagonal at which an entry makes two unknowns neighbours, and the weight of the smoothing.
-_WEAK, _WEIGHT = 0.05, 0.66
-# Largest positive off-diagonal entry as a fraction of the diagonal; with larger ones M is not like a diffusion.
-_POSITIVE = 0.1
+def _infeasible(
+    z: Vector,
+    w: Vector,
+    state: NDArray[np.int64],
+    lo: Vector,
+    hi: Vector,
+    tolerance: float,
+    units: tuple[Vector, Vector],
+    q: Vector,
+) -> NDArray[np.bool_]:
+    """Return a mask of the pairs that are not complementary; a fixed z_i (lo = hi) admits any w_i."""
+    row, column = units
+    size = float(np.abs(z / column).max(initial=0.0))
+    z_zero, w_zero = tolerance * size * column, tolerance * (np.abs(q) + size / row)
+    between = (state == 0) & ((z < lo - z_zero) | (z > hi + z_zero))
+    below = (state < 0) & (w < -w_zero)
+    above = (state > 0) & (w > w_zero)
+    infeasible: NDArray[np.bool_] = (between | below | above) & (lo < hi)
+    return infeasible
+
+
+class _FrontAccelerator:
+    """Accelerator for active sets of sparse problems that advance only from neighbour to neighbour."""
+
+    def __init__(self, problem: LCP | BoxLCP) -> None:
+        self._matrix = problem._M if problem.sparse else None
+        self._direction, self._streak, self._stride = 0, 0, 0
+
+    def look(self, infeasible: NDArray[np.bool_], state: NDArray[np.int64]) -> bool:
+        """Return True if the next exchange only adds or only removes, like the previous one."""
+        adds = bool((infeasible & (state != 0)).any())
+        removes = bool((infeasible & (state == 0)).any())
+        direction = int(adds) - int(removes)
+        monotone = direction != 0 and direction == self._direction
+        self._direction = direction
+        if adds and monotone:
+            self._streak += 1
+            if self._streak > 6:
+                self._stride = max(1, 2 * self._stride)
+        else:
+            self._streak = 0
+            if removes:
+                # The stride was too long: unknowns that were passed over are found again with shorter strides.
+                self._stride //= 4
+        return monotone
+
+    def moved(
+        self, infeasible: NDArray[np.bool_], state: NDArray[np.int64], movable: NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
+        """Return the pairs to exchange: the infeasible ones, and all within the present stride of the ones to add."""
+        if self._matrix is None or self._stride == 0:
+            return np.flatnonzero(infeasible)
+        indptr, indices = self._matrix.indptr, self._matrix.indices
+        taken = infeasible.copy()
+        open_to = movable & (state != 0) & ~taken
+        edge = np.flatnonzero(infeasible & (state != 0))
+        for _ in range(self._stride):
+            counts = indptr[edge + 1] - indptr[edge]
+            offsets = np.repeat(indptr[edge] - np.cumsum(counts) + counts, counts)
+            neighbours = indices[offsets + np.arange(counts.sum())]
+            edge = np.unique(neighbours[open_to[neighbours]])
+            if edge.shape[0] == 0:
+                break
+            open_to[edge] = False
+            taken[edge] = True
+        return np.flatnonzero(taken)
+
+
+class ActiveBlocks:
+    """Solver of active blocks of M, dense or sparse."""
+
+    def __init__(self, M: Any) -> None:
+        """Store M and whether it is symmetric."""
+        self._dense = isinstance(M, np.ndarray)
+        self._columns = M if self._dense else M.tocsc()
+        self._rows = M
+        if self._dense:
+            scale = np.sqrt(np.abs(np.diag(M)))
+            self._symmetric = bool((np.abs(M - M.T) <= 1e-12 * scale[:, None] * scale).all())
+
+    def fill(self, z: Vector, inside: NDArray[np.bool_], q: Vector) -> bool:
+        """Set z at the mask ``inside`` to the values at which w = M z + q vanishes there, refined once, in place.
+
+        The other entries of z are given. Return False if the block is singular or a value is not finite.
+        """
+        active = np.flatnonzero(inside)
+        if active.shape[0] == 0:
+            return True
+        solve = self._dense_solve(active) if self._dense else self._sparse_solve(active)
+        if solve is None:
+            return False
+        rows = self._rows[active]
+        for _ in range(2):
+            with np.errstate(over="ignore", invalid="ignore"):
+                z[active] -= solve(rows @ z + q[active])
+            if not np.isfinite(z[active]).all():
+                return False
+        return True
+
+    def _dense_solve(self, active: NDArray[np.intp]) -> Solve | None:
+        """Factor M_aa of the active indices; return a function b -> M_aa^-1 b, or None if the block is singular.
+
+        A symmetric block with positive pivots is factored by Cholesky's method, any other by equilibrated LU.
+        """
+        from scipy.linalg import lapack
+
+        block = np.asfortranarray(self._columns[np.ix_(active, active)])
+        diagonal = np.diag(block)
+        if self._symmetric and diagonal.min() > 0.0:
+            factor, info = lapack.dpotrf(block, lower=True)
+            # The squared pivots are Schur complements, which are rounding in a singular block.
+            if info == 0 and (np.diag(factor) ** 2 > _SINGULAR * diagonal).all():
+                return lambda b: np.asarray(lapack.dpotrs(factor, b, lower=True)[0])
+        row = 1.0 / np.maximum(np.abs(block).max(axis=1), np.finfo(np.float64).tiny)
+        column = 1.0 / np.maximum(np.abs(row[:, None] * block).max(axis=0), np.finfo(np.float64).tiny)
+        lu, pivots, info = lapack.dgetrf(np.asfortranarray(row[:, None] * block * column))
+        if info != 0 or not np.abs(np.diag(lu)).min() > _SINGULAR:
+            return None
+        return lambda b: np.asarray(column * lapack.dgetrs(lu, pivots, row * b)[0])
+
+    def _sparse_solve(self, active: NDArray[np.intp]) -> Solve | None:
+        """Factor the sparse M_aa of the active indices; return a function b -> M_aa^-1 b, or None if it is singular."""
+        from scipy.sparse.linalg import splu
+
+        block = self._columns[:, active][active]
+        try:
+            # SuperLU raises this exception if, and only if, a pivot is exactly zero.
+            factor = splu(block, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+        except RuntimeError:
+            return None
+        return lambda b: np.asarray(factor.solve(b))
 
 
 class CoarseProblem(NamedTuple):

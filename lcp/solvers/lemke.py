@@ -17,10 +17,11 @@ from lcp.claims import plain_result
 from lcp.interruptible import cpu_seconds
 from lcp.kernels import RAY, RUNNING, SOLVED
 from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option, real_option
-from lcp.problem import LCP, kernel_arrays
+from lcp.problem import LCP, MLCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
 from lcp.result import Attempt, Claim, Parts, Ray, Result, lazy_result
 from lcp.solvers.frame import PivotSearch, artificial_value, pivots_per_call
+from lcp.solvers.mixed_pivoting import solve_mixed
 from lcp.status import STATUS_OF_CODE, ProblemError, Status
 
 # Unknowns up to which a solve is one call; single pieces of work of larger problems take long (`lcp.solve.LARGE`).
@@ -30,7 +31,7 @@ _BUDGET = 256
 
 
 @dataclass(frozen=True)
-class Lemke(SolverBase[LCP]):
+class Lemke(SolverBase[LCP | MLCP]):
     """Complementary pivoting along the path of an artificial variable (Lemke 1965).
 
     The method finds a solution for P and strictly copositive M, for positive semidefinite M if the problem is feasible,
@@ -59,7 +60,7 @@ class Lemke(SolverBase[LCP]):
     covering_vector
         Vector d (n,) of the artificial variable: d >= 0, and positive if q < 0. For another q the start w = q + d t is
         feasible for no t, which raises `ProblemError`. None for ones in equilibrated units. For a mixed problem it
-        covers the rows of `reduce`.
+        covers the rows that remain after the free unknowns are pivoted in.
     time_limit
         Seconds, checked about every tenth of a second, except during the solve of the last basis (not inside a compiled
         simulation loop).
@@ -69,6 +70,10 @@ class Lemke(SolverBase[LCP]):
     C. E. Lemke, Bimatrix equilibrium points and mathematical programming, Management Science 11 (1965).
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), algorithms 4.4.1 and 4.9.3.
     M. Anitescu, F. A. Potra, Nonlinear Dynamics 14 (1997), theorem 2.2.
+    Of mixed problems, whose free unknowns enter the basis first: R. W. H. Sargent, Mathematical Programming Study 7
+    (1978); J. J. Judice, J. Machado, A. Faustino, An extension of the Lemke's method for the solution of a generalized
+    linear complementarity problem, System Modeling and Optimization, Lecture Notes in Control and Information Sciences
+    (1992).
     """
 
     max_pivots: int | None = integer_option(None)
@@ -78,7 +83,7 @@ class Lemke(SolverBase[LCP]):
     covering_vector: tuple[float, ...] | None = None
     time_limit: float = positive_option(300.0)
 
-    traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.WARM_START
+    traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.WARM_START | Traits.MIXED
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,9 +156,11 @@ class Lemke(SolverBase[LCP]):
         options[_kernel().FREE_OF_UNITS] = 1.0
         return options
 
-    def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
-        """Pivot until a verified solution, a ray or a limit."""
+    def _claim(self, problem: LCP | MLCP, request: SolveRequest) -> Claim:
+        """Pivot until a verified solution, a ray or a limit; free unknowns of a mixed problem are pivoted in first."""
         z0, tolerance, trace = request
+        if isinstance(problem, MLCP):
+            return solve_mixed(problem, self, z0=z0, tolerance=tolerance, trace=trace)
         k = _kernel()
         n = problem.n
         M, q = kernel_arrays(problem)

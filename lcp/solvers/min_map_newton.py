@@ -11,7 +11,6 @@ from lcp.arrays import Vector
 from lcp.method import Traits, bool_option, integer_option, positive_option
 from lcp.result import Claim
 from lcp.scaling import BETWEEN, ScaledBox
-from lcp.solvers.block_principal_pivoting import exchange_wrong_signs
 from lcp.solvers.newton import (
     Equations,
     NewtonMethod,
@@ -19,6 +18,7 @@ from lcp.solvers.newton import (
     basic_point,
     damped_steps,
     direction,
+    exchange_wrong_signs,
     follow_smoothing,
     gradient,
     line_search,

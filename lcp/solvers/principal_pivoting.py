@@ -1,18 +1,12 @@
-"""Principal pivoting on a dense tableau: the method of Cottle and Dantzig.
+"""Principal pivoting on a dense tableau: the methods of Cottle and Dantzig, and of Murty.
 
-A dictionary b = x + T y has one of each pair (z_i, w_i) basic, with the value b_i, and the other nonbasic, with the
-value y_i; ``inside[i]`` is true if z_i is basic. Nonbasic values need not be zero, because z_i can be at a bound
-(R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section 2.3).
-
-A major cycle drives one violated pair along the path on which all complementary pairs stay complementary. z_r and w_r
-of the driven pair move in one direction only, until one of them reaches the value that makes the pair complementary. A
-blocking pair is exchanged by itself or, if its diagonal entry vanishes, together with the driven one. Every major cycle
-makes one pair complementary and violates none, so there are at most n of them. If no other pair blocks, a violated pair
-blocks at a limit far on its wrong side; without this limit a ray would prove nothing.
+They share the tableau, the check of the final basis, and further rounds with a smaller zero tolerance.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,24 +15,160 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.farkas import Farkas
-from lcp.method import MONOTONE, Traits, integer_option, positive_option, real_option
+from lcp.kernels import ITERATION_LIMIT, RAY, RUNNING, SOLVED
+from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option, real_option
 from lcp.polish.active_set import refine
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP, kernel_arrays
+from lcp.residuals import measure, verified
 from lcp.result import Claim
-from lcp.scaling import BETWEEN, LOWER, UPPER, ScaledBox, States
-from lcp.solvers.newton import NewtonMethod, SolveMonitor, basic_point
-from lcp.status import Status
+from lcp.solvers.frame import PivotSearch, pivots_per_call
+from lcp.status import STATUS_OF_CODE, ProblemError, Status
 
+# Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
+_BUDGET = 128
 # Rounds of pivoting; each begins from the last final basis, if it is no solution, with a smaller zero tolerance.
 _ROUNDS = 3
+#: Details of paths that end without a solution.
+TOO_LONG = "problem too long: max_pivots reached"
+_DETAIL = {
+    SOLVED: "the final basis is no solution of the original data",
+    RUNNING: "time limit",
+    ITERATION_LIMIT: TOO_LONG,
+}
+
+
+class PivotingState(PivotSearch):
+    """Workspace and data of one solve on a tableau of principal transforms (`lcp.kernels.principal_pivoting`)."""
+
+    def __init__(self, problem: LCP | BoxLCP, request: SolveRequest, time_limit: float) -> None:
+        """Scale the data and choose no basis yet."""
+        from lcp.kernels import principal_pivoting
+        from lcp.kernels.equilibrate import equilibrate
+
+        super().__init__(problem, request, time_limit)
+        n = problem.n
+        self.kernels = principal_pivoting
+        M, self.q = kernel_arrays(problem) if isinstance(problem, LCP) else (problem._M, problem._q)
+        self.M: NDArray[np.float64] = M
+        self.least, self.warm = np.inf, False
+        self.info = np.zeros(self.kernels.INFO_SIZE, dtype=np.int64)
+        self.row, self.column = np.empty(n), np.empty(n)
+        self.work = np.empty(3 * n)
+        equilibrate(self.M, self.row, self.column, 4, self.work)
+        # Powers of two: no bound loses a digit.
+        self.low, self.high = self.lo / self.column, self.hi / self.column
+        self.A = np.empty((n, n))
+        self.x, self.b, self.y, self.size = np.zeros((4, n))
+        self.direction, self.load, self.rest = np.zeros((3, n))
+        self.inside, self.wanted, self.active, self.perm = np.zeros((4, n), dtype=np.int64)
+        self.tableau = self.kernels.PrincipalTableau(
+            self.M, self.q, self.row, self.column, np.empty((n, n)), self.x, self.b, self.y, self.inside, self.low,
+            self.high, self.size, np.empty(n), np.empty(n + 1),
+        )  # fmt: skip
+
+    def choose(self, start: Vector | None) -> None:
+        """Choose the basis for the next `build`: the z of the start between their bounds, and all without bounds."""
+        self.best, self.least = np.clip(np.zeros(self.problem.n), self.lo, self.hi), np.inf
+        self.warm = start is not None
+        self.info[:], self.iterations = 0, 0
+        free = np.isinf(self.lo) & np.isinf(self.hi)
+        self.rest[:] = np.where(np.isfinite(self.low), self.low, np.where(np.isfinite(self.high), self.high, 0.0))
+        self.wanted[:] = free
+        if start is not None:
+            self.wanted[:] = free | ((start > self.lo) & (start < self.hi))
+            self.rest[:] = np.where((start >= self.hi) & np.isfinite(self.high), self.high, self.rest)
+
+    def keep(self) -> None:
+        """Choose the tableau's present basis for the next `build`; nonbasic z rest at their nearest bound, or 0."""
+        self.wanted[:] = self.inside
+        resting = self.inside == 0
+        nearest = np.where(np.abs(self.y - self.high) < np.abs(self.y - self.low), self.high, self.low)
+        self.rest[resting] = np.where(np.isfinite(nearest), nearest, 0.0)[resting]
+
+    def build(self) -> None:
+        """Form the tableau of the chosen basis from the original data."""
+        self.tableau.T[:] = self.M * self.row[:, None] * self.column
+        self.x[:] = self.q * self.row
+        self.kernels.enter_basis(self.tableau, self.wanted, self.rest)
+        self.size[:] = np.maximum(np.abs(self.b), np.abs(self.x))
+
+    def solution(self) -> Claim | None:
+        """Solve the present basis from the original data; return the claim if its z solves the problem, otherwise None.
+
+        ``best`` gets z if its backward error is the least so far.
+        """
+        z = np.empty(self.problem.n)
+        self.kernels.resolve(self.tableau, self.lo, self.hi, self.active, self.perm, self.A, self.load, self.work, z)
+        residual = measure(self.problem, z)[0]
+        solved = residual.solved(self.tolerance)
+        if solved or residual.backward_error < self.least:
+            self.best, self.least = z, residual.backward_error
+        if not solved:
+            return None
+        return self.claim(Status.SOLVED, "warm basis accepted" if self.warm and self.iterations == 0 else "")
+
+    def record(self) -> None:
+        """Count the pivots since the basis of a start was chosen, and add one number to the trace."""
+        self.iterations = int(self.info[self.kernels.PIVOTS])
+        if self.recorder.wanted:
+            z = np.clip(np.where(self.inside == 1, self.b, self.y) * self.column, self.lo, self.hi)
+            self.recorder.add(self.iterations, measure(self.problem, z)[0].natural_map)
+
+
+class PrincipalPivoting(SolverBase[LCP | BoxLCP]):
+    """Base class of the principal pivoting solvers on a dense tableau: `_advance` names the kernel."""
+
+    #: The default of ``max_pivots`` is this number or 50 n, if more.
+    least_limit: ClassVar[int]
+    #: Meaning of a singular basis of the method.
+    singular: ClassVar[str] = ""
+    max_pivots: int | None
+    zero_tolerance: float
+    time_limit: float
+
+    @abstractmethod
+    def _advance(self, run: PivotingState, zero_tolerance: float, limit: int) -> Callable[[int], int]:
+        """Return a function that makes at most so many pivots from the present tableau, and returns a code."""
+
+    def _proof(self, run: PivotingState, code: int) -> Farkas | None:
+        """Return a proof that there is no solution, if the path has ended with one."""
+        return None
+
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
+        """Pivot until a verified solution, a proof that there is none, or a limit."""
+        run = PivotingState(problem, request, self.time_limit)
+        if verified(problem, run.best, run.tolerance):
+            return run.claim(Status.SOLVED)
+        return self._from(run, request.z0)
+
+    def _from(self, run: PivotingState, start: Vector | None) -> Claim:
+        """Pivot from the basis of a start; reduce the zero tolerance if the final basis is no solution."""
+        limit = max(self.least_limit, 50 * run.problem.n) if self.max_pivots is None else self.max_pivots
+        run.choose(start)
+        for attempt in range(_ROUNDS):
+            run.build()
+            advance = self._advance(run, self.zero_tolerance * 100.0**-attempt, limit)
+            code = run.run(advance, pivots_per_call(run.problem.n, _BUDGET), run.record)
+            solution = run.solution()
+            if solution is not None:
+                return solution
+            proof = self._proof(run, code)
+            if proof is not None:
+                return run.claim(Status.INFEASIBLE, evidence=proof)
+            status = STATUS_OF_CODE[code]
+            if status is Status.ITERATION_LIMIT:
+                break
+            run.keep()
+        detail = self.singular if status is Status.SINGULAR_BASIS else _DETAIL.get(code, "")
+        return run.claim(Status.STALLED if status is Status.SOLVED else status, detail)
+
+
 # Largest step of a violated pair if nothing else blocks, in units of the largest value of the first tableau.
 _FAR = 1024.0
-# Steps of length zero after which ties are broken only by the least index (Cottle and Chang 1992).
-_PATIENCE = 2
 
 
 @dataclass(frozen=True)
-class CottleDantzig(NewtonMethod):
+class CottleDantzig(PrincipalPivoting):
     """Principal pivoting that makes one pair complementary at a time and keeps the others so (Cottle, Dantzig 1968).
 
     Each major cycle drives one pair to complementarity along a path on which all complementary pairs stay
@@ -57,7 +187,7 @@ class CottleDantzig(NewtonMethod):
     pivot_tolerance
         Smallest admissible pivot relative to the entries it couples.
     time_limit
-        Seconds, checked between pivots.
+        Seconds, checked between calls of at most 128 pivots.
 
     References
     ----------
@@ -73,231 +203,92 @@ class CottleDantzig(NewtonMethod):
     pivot_tolerance: float = real_option(1e-10, least=0.0, most=1e-3)
     time_limit: float = positive_option(300.0)
 
+    least_limit: ClassVar[int] = 1000
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.WARM_START | Traits.BOXED
 
-    def _limit(self, n: int) -> int:
-        return max(1000, 50 * n) if self.max_pivots is None else self.max_pivots
+    def _from(self, run: PivotingState, start: Vector | None) -> Claim:
+        """Pivot as the other methods; if this fails, refine the best z of an `LCP`, then begin again without a start.
 
-    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
-        """Pivot from the basis of the start; if this fails, refine the best z of an `LCP`, then begin at the bounds."""
-        problem, nearest = progress.problem, progress.box.start(None)
-        claim = self._pivoted(progress, start)
-        if claim.status in (Status.SOLVED, Status.INFEASIBLE) or progress.timed_out():
+        Only if a start was given is there a second attempt.
+        """
+        claim = super()._from(run, start)
+        if claim.status in (Status.SOLVED, Status.INFEASIBLE) or run.timed_out():
             return claim
-        better = refine(problem, progress.best, progress.tolerance) if isinstance(problem, LCP) else None
+        better = refine(run.problem, run.best, run.tolerance) if isinstance(run.problem, LCP) else None
         if better is not None:
             return replace(claim, z=better, status=Status.SOLVED, detail="polished")
-        if (start == nearest).all():
-            return claim
-        progress.iterations = 0
-        return self._pivoted(progress, nearest)
+        return claim if start is None else self._from(run, None)
 
-    def _pivoted(self, progress: SolveMonitor, start: Vector) -> Claim:
-        """Pivot from the basis of a start; reduce the zero tolerance if the final basis is no solution."""
-        box = progress.box
-        states = np.where(start <= box.lo, LOWER, np.where(start >= box.hi, UPPER, BETWEEN)).astype(np.int8)
-        for attempt in range(_ROUNDS):
-            path = _Path(box, states, self.zero_tolerance * 100.0**-attempt, self.pivot_tolerance)
-            status = path.follow(progress)
-            states = path.states()
-            x = basic_point(box, states)
-            if x is not None and progress.check_iterate(np.clip(x, box.lo, box.hi)):
-                return progress.claim(Status.SOLVED)
-            proof = path.proof(progress) if status is Status.RAY_TERMINATION else None
-            if proof is not None:
-                return progress.claim(Status.INFEASIBLE, evidence=proof)
-            if status is Status.ITERATION_LIMIT:
-                return progress.limit()
-        if status is Status.SOLVED:
-            return progress.claim(Status.STALLED, "the final basis is no solution of the original data")
-        return progress.claim(status)
+    def _advance(self, run: PivotingState, zero_tolerance: float, limit: int) -> Callable[[int], int]:
+        run.info[[run.kernels.DRIVEN, run.kernels.IDLE]] = -1, 0
+        far = _FAR * float(np.abs(run.b).max())
+        return lambda budget: run.kernels.pivot_loop(
+            run.tableau, run.direction, zero_tolerance, self.pivot_tolerance, far, limit, run.info, budget
+        )
 
-
-def exchange(T: NDArray[np.float64], r: int, c: int) -> None:
-    """Exchange the basic variable of row r and the nonbasic variable of column c of a dictionary, in place."""
-    column, inverse = T[:, c].copy(), 1.0 / T[r, c]
-    row = T[r] * -inverse
-    row[c] = inverse
-    column[r] = T[:, c] = 0.0
-    T += column[:, None] * row
-    T[r] = row
-
-
-class _Path:
-    """A tableau and the driven pair: the values, the sizes of their terms, and the direction of the last step."""
-
-    def __init__(self, box: ScaledBox, states: States, zero_tolerance: float, pivot_tolerance: float) -> None:
-        """Form the tableau of the pairs between their bounds; if their block is singular, of none."""
-        n = box.n
-        self.lo, self.hi, self.zero_tolerance, self.pivot_tolerance = box.lo, box.hi, zero_tolerance, pivot_tolerance
-        self.free = np.isinf(box.lo) & np.isinf(box.hi)
-        self.inside = states == BETWEEN
-        try:
-            self.T = _transform(box.M, self.inside)
-        except np.linalg.LinAlgError:
-            self.inside, self.T = np.zeros(n, dtype=np.bool_), box.M.copy()
-        at_high = (states == UPPER) & np.isfinite(box.hi) | np.isinf(box.lo)
-        rest = np.where(at_high, np.where(np.isfinite(box.hi), box.hi, 0.0), box.lo)
-        self.y = np.where(self.inside, 0.0, rest)
-        # Of basic z the rows are solved for z, so that -q takes the place of their w.
-        self.b = np.where(self.inside, 0.0, box.q) + self.T @ np.where(self.inside, -box.q, self.y)
-        self.size = np.maximum(np.abs(self.b), np.abs(box.q))
-        self.direction, self.driven = np.zeros(n), -1
-
-    def violations(self) -> Vector:
-        """Return the violation of each pair, positive if z_i (or w_i) must grow; 0 within rounding."""
-        b, y, lo, hi = self.b, self.y, self.lo, self.hi
-        margin = self.zero_tolerance * self.size
-        basic = np.where(b < lo - margin, lo - b, np.where(b > hi + margin, hi - b, -y))
-        wrong = ((b < -margin) & (y < hi)) | ((b > margin) & (y > lo))
-        resting = np.where(wrong & (lo != hi), -b, 0.0)
-        return np.where(self.inside, basic, np.where(y < lo, lo - y, np.where(y > hi, hi - y, resting)))
-
-    def rooms(self, rate: Vector) -> Vector:
-        """Return how far each basic variable can move in the direction of ``rate``; infinite if it does not block."""
-        b, y, lo, hi = self.b, self.y, self.lo, self.hi
-        margin = self.zero_tolerance * self.size
-        falls = rate < 0.0
-        # A z that is beyond a bound and moves farther does not block: another major cycle corrects this.
-        below = np.where(b < lo - margin, np.inf, np.maximum(b - lo, 0.0))
-        above = np.where(b > hi + margin, np.inf, np.maximum(hi - b, 0.0))
-        at_low = np.where(falls & (b >= -margin), np.maximum(b, 0.0), np.inf)
-        at_high = np.where(~falls & (b <= margin), np.maximum(-b, 0.0), np.inf)
-        # Without bounds the condition is w_i = 0: kept if satisfied, and reached if possible.
-        equation = np.where(np.abs(b) <= margin, 0.0, np.where(b * rate < 0.0, np.abs(b), np.inf))
-        resting = np.where(self.free, equation, np.where(y <= lo, at_low, at_high))
-        resting = np.where(lo == hi, np.inf, resting)
-        return np.where(self.inside, np.where(falls, below, above), resting)
-
-    def follow(self, progress: SolveMonitor) -> Status:
-        """Pivot until every pair is complementary up to rounding, the driven variable is on a ray, or a limit."""
-        T, b, y, size = self.T, self.b, self.y, self.size
-        far, idle, others = _FAR * float(np.abs(b).max()), 0, np.arange(b.shape[0])
-        while True:
-            # A major cycle begins with the most violated pair.
-            r = self.driven
-            if r < 0:
-                amounts = self.violations()
-                r = int(np.argmax(np.abs(amounts)))
-                if amounts[r] == 0.0:
-                    return Status.SOLVED
-                if not np.isfinite(amounts[r]):
-                    return Status.NOT_FINITE
-                self.driven, sense = r, float(np.sign(amounts[r]))
-                margin = self.zero_tolerance * size[r] if self.inside[r] else 0.0
-                position = b[r] if self.inside[r] else y[r]
-                wrong_sign = self.lo[r] - margin <= position <= self.hi[r] + margin
-            if progress.exhausted:
-                return Status.ITERATION_LIMIT
-            rate = self.direction = sense * T[:, r]
-            floor = self.pivot_tolerance * float(np.abs(rate).max())
-            # Target of the driven pair: w_r = 0 or its far bound, or, from beyond a bound, this bound.
-            z_goal = self.hi[r] if (sense > 0.0) == wrong_sign else self.lo[r]
-            w_goal = 0.0 if wrong_sign else sense * np.inf
-            nonbasic_goal, basic_goal = (w_goal, z_goal) if self.inside[r] else (z_goal, w_goal)
-            nonbasic = max(sense * (nonbasic_goal - y[r]), 0.0)
-            own = sense * rate[r]
-            basic = max(sense * (basic_goal - b[r]), 0.0) / own if own > floor else np.inf
-            step, blocking = min(nonbasic, basic), -1
-            # The distance that the other pairs admit; ties by the larger pivot or the least index.
-            moves = (np.abs(rate) > floor) & (others != r)
-            speed = np.where(moves, np.abs(rate), 1.0)
-            ratio = np.where(moves, self.rooms(rate) / speed, np.inf)
-            least = float(ratio.min())
-            if least < step:
-                tied = np.flatnonzero(ratio <= least + self.zero_tolerance * size / speed)
-                best = 0 if idle > _PATIENCE else int(np.argmax(np.abs(T[tied, tied])))
-                step, blocking = least, int(tied[best])
-            # No pair blocks: violated pairs block at the far limit, or the path is a ray.
-            limited = step == np.inf
-            if limited:
-                amounts = self.violations()
-                room = np.where(moves & (amounts * rate < 0.0), np.maximum(far - np.abs(amounts), 0.0) / speed, np.inf)
-                blocking, step = int(np.argmin(room)), float(room.min())
-                if step == np.inf:
-                    return Status.RAY_TERMINATION
-            if not step < np.inf:
-                return Status.NOT_FINITE
-            # Move, and count steps of length zero.
-            change = np.abs(rate) * step
-            np.maximum(size, change, out=size)
-            idle = 0 if (change > self.zero_tolerance * size).any() else idle + 1
-            b += T[:, r] * (sense * step)
-            y[r] += sense * step
-            progress.iterations += 1
-            if blocking < 0:
-                # The driven pair becomes complementary, which ends the cycle.
-                self.driven = -1
-                if nonbasic <= basic:
-                    y[r] = nonbasic_goal
-                else:
-                    b[r] = basic_goal
-                    size[r] = max(abs(y[r]), abs(z_goal) if np.isfinite(z_goal) else 0.0)
-                    self._swap(r)
-            elif not self._exchange_blocking(blocking, r, step, limited):
-                return Status.SINGULAR_BASIS
-            if progress.recorder.wanted:
-                progress.check_iterate(np.clip(np.where(self.inside, b, y), self.lo, self.hi))
-
-    def _exchange_blocking(self, i: int, r: int, step: float, limited: bool) -> bool:
-        """Exchange a blocking pair by itself or together with the driven one; return False if no pivot is large."""
-        T, b = self.T, self.b
-        if not limited:
-            # Exactly, because nonbasic values are compared with their bounds.
-            b[i] = (self.lo[i] if self.direction[i] < 0.0 else self.hi[i]) if self.inside[i] else 0.0
-        least = self.pivot_tolerance * max(abs(T[i, r]), abs(T[r, i]))
-        pairs = [i]
-        if abs(T[i, i]) <= least:
-            if not abs(T[r, i]) > least:
-                return False
-            pairs.append(r)
-        self._swap(*pairs)
-        self.size[pairs] = np.maximum(np.abs(b[pairs]), step)
-        return True
-
-    def _swap(self, i: int, r: int | None = None) -> None:
-        """Exchange the variables of pair i, or of i and r together if their diagonal entries are too small."""
-        T = self.T
-        if r is None:
-            exchange(T, i, i)
-            pairs = [i]
-        else:
-            exchange(T, i, r)
-            exchange(T, r, i)
-            pairs = [i, r]
-            T[pairs] = T[pairs[::-1]]
-            T[:, pairs] = T[:, pairs[::-1]]
-        self.b[pairs], self.y[pairs] = self.y[pairs], self.b[pairs]
-        self.inside[pairs] = ~self.inside[pairs]
-
-    def states(self) -> States:
-        """Return the state of each unknown; a nonbasic one is at its nearest bound."""
-        nearest = np.where(np.abs(self.y - self.hi) < np.abs(self.y - self.lo), UPPER, LOWER)
-        return np.where(self.inside | self.free, BETWEEN, nearest).astype(np.int8)
-
-    def proof(self, progress: SolveMonitor) -> Farkas | None:
+    def _proof(self, run: PivotingState, code: int) -> Farkas | None:
         """Return a Farkas vector, or None: a ray of a semidefinite problem is in the null space of M + M^T."""
-        if not isinstance(progress.problem, LCP):
+        driven = int(run.info[run.kernels.DRIVEN])
+        if code != RAY or not isinstance(run.problem, LCP) or driven < 0:
             return None
-        y = np.where(self.inside, self.direction, 0.0)
-        if not self.inside[self.driven]:
-            y[self.driven] = 1.0
+        y = np.where(run.inside == 1, run.direction, 0.0)
+        if run.inside[driven] == 0:
+            y[driven] = 1.0
         size = float(np.abs(y).max())
-        proof = Farkas(y=np.where(y > 1e-12 * size, y, 0.0) * progress.box.unit, v=np.zeros(0))
-        return proof if proof.proves(progress.problem) else None
+        proof = Farkas(y=np.where(y > 1e-12 * size, y, 0.0) * run.column, v=np.zeros(0))
+        return proof if proof.proves(run.problem) else None
 
 
-def _transform(M: Vector, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the principal transform of M in which the z of ``inside`` and the w of the other pairs are basic."""
-    a, c = np.flatnonzero(inside), np.flatnonzero(~inside)
-    if a.shape[0] == 0:
-        return M.copy()
-    T = np.empty_like(M)
-    inverse = np.linalg.inv(M[np.ix_(a, a)])
-    if not np.abs(inverse).max() < 1e14:
-        raise np.linalg.LinAlgError("the block is singular to working precision")
-    T[np.ix_(a, a)] = inverse
-    T[np.ix_(a, c)] = -inverse @ M[np.ix_(a, c)]
-    T[np.ix_(c, a)] = M[np.ix_(c, a)] @ inverse
-    T[np.ix_(c, c)] = M[np.ix_(c, c)] - M[np.ix_(c, a)] @ inverse @ M[np.ix_(a, c)]
-    return T
+@dataclass(frozen=True)
+class Murty(PrincipalPivoting):
+    """Principal pivoting on the least infeasible index, a Bard-type scheme (Murty 1974).
+
+    The simplest method for P matrices: the first pair that is not complementary is exchanged, and no basis is met
+    twice. Bounds on both sides are native. The number of pivots depends on the order of the indices and may be
+    exponential; a pivot costs n^2 operations. If a diagonal entry of the tableau is not positive, M is not a P matrix
+    and the method stops. A sparse M is made dense.
+
+    Parameters
+    ----------
+    order
+        Order of the indices, a permutation of 0 .. n - 1 with the preferred index first; None for the natural order.
+    max_pivots
+        Limit on pivots; None for max(10000, 50 n).
+    zero_tolerance
+        Size that counts as zero relative to the terms of a value. The method reduces it if a solution is not accepted.
+    time_limit
+        Seconds, checked between calls of at most 128 pivots.
+
+    References
+    ----------
+    K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974); R. W. Cottle,
+    J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section 4.2.
+    """
+
+    order: Sequence[int] | None = None
+    max_pivots: int | None = integer_option(None)
+    zero_tolerance: float = real_option(1e-11, least=0.0, most=1e-3)
+    time_limit: float = positive_option(300.0)
+
+    least_limit: ClassVar[int] = 10_000
+    singular: ClassVar[str] = "a diagonal entry is not positive: M is no P matrix"
+    traits: ClassVar[Traits] = Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.BOXED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order is not None:
+            given = np.asarray(self.order)
+            if given.ndim != 1 or not np.array_equal(np.sort(given), np.arange(given.shape[0])):
+                raise ProblemError(f"Murty.order must be a permutation of 0 .. n - 1, got {self.order!r}")
+            object.__setattr__(self, "order", tuple(int(i) for i in given))
+
+    def _claim(self, problem: LCP | BoxLCP, request: SolveRequest) -> Claim:
+        if self.order is not None and len(self.order) != problem.n:
+            raise ProblemError(f"Murty.order has length {len(self.order)}, the problem {problem.n}")
+        return super()._claim(problem, request)
+
+    def _advance(self, run: PivotingState, zero_tolerance: float, limit: int) -> Callable[[int], int]:
+        order = np.arange(run.problem.n) if self.order is None else np.array(self.order, dtype=np.int64)
+        return lambda budget: run.kernels.least_index_loop(
+            run.tableau, order, zero_tolerance, 1e-13, limit, run.info, budget
+        )

@@ -28,7 +28,6 @@ from lcp.scaling import BETWEEN, LOWER, UPPER, ScaledBox, States, scaled_box
 from lcp.solvers.extended_lemke import covering_vector
 from lcp.solvers.frame import PivotSearch
 from lcp.solvers.newton import basic_point
-from lcp.solvers.principal_pivoting import exchange
 from lcp.status import ProblemError, Status
 
 # A distance to a bound below this fraction of its terms is rounding and counts as zero.
@@ -134,8 +133,13 @@ class ComplementaryPath:
             self.at[c] = self.high[entering] if rising else self.low[entering]
             return entering
         leaving = int(self.basis[r])
-        p = T[r, c]
-        exchange(T, r, c)
+        column, p = T[:, c].copy(), T[r, c]
+        row = T[r] / -p
+        row[c] = 1.0 / p
+        column[r] = 0.0
+        T[:, c] = 0.0
+        T += np.outer(column, row)
+        T[r] = row
         self.x[r], self.size[r] = value, max(abs(value), self.size[r] / abs(p))
         self.basis[r], self.outside[c] = entering, leaving
         self.at[c] = self.low[leaving] if g[r] < 0.0 else self.high[leaving]

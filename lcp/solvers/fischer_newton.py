@@ -102,7 +102,7 @@ class FischerNewton(NewtonMethod):
             return progress.limit()
         if self.polish:
             best = box.start(progress.best)
-            return exchange_wrong_signs(progress, box.states(best, box.rows(best)), detail="by principal pivoting")
+            return exchange_wrong_signs(progress, box.states(best, box.rows(best)))
         return progress.claim(Status.STALLED, "the Fischer-Burmeister equations do not fall any further")
 
 

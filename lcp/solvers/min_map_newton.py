@@ -80,7 +80,7 @@ class MinMapNewton(NewtonMethod):
             if progress.accurate():
                 return progress.claim(Status.SOLVED, "from the smoothing path")
             x = x if end is None else end
-        return exchange_wrong_signs(progress, box.states(x, box.rows(x)), detail="by principal pivoting")
+        return exchange_wrong_signs(progress, box.states(x, box.rows(x)))
 
 
 def natural_map(box: ScaledBox, x: Vector, w: Vector) -> Equations:

@@ -20,6 +20,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from contactlab.multibody import body_poses, point_velocity_6d
+from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.overview import joint_axes
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -99,17 +100,21 @@ def _fastest(moves: StepMotions) -> StepMotions:
 
 
 def _bounds(moves: StepMotions) -> FloatArray:
-    """Return an upper bound (n,) of the ratio of each step's motion to the allowed motion, from velocities only.
+    """Return an upper bound (n,) of the ratio of each step's motion to the allowed motion, without poses of bodies.
 
     The axes of a joint move by the rotation of the joints before it, at the end of a lever: the placement of the joint,
-    and how far it has slid.
+    and how far it has slid. Free bodies move by q too, because a projection shifts them without velocity.
     """
     world, extents, owners = moves.world, moves.world.extents, list(moves.world.surface_bodies)
-    members, turns, shifts, slides = _chains_of(world)
+    members, turns, shifts, slides, free = _chains_of(world)
     ways = (moves.h[:, None] * np.maximum(np.abs(moves.v), np.abs(moves.v_next))).T
     angle, placed = members @ turns @ ways, np.array([[np.linalg.norm(one.placement.p)] for one in world.model.bodies])
     lever = placed + slides @ np.abs(moves.q.T)
-    way = members @ (shifts @ ways + lever * (angle - turns @ ways))
+    shifted = shifts @ ways
+    if free.size:
+        jumps = (moves.q_next - moves.q)[:, free[:, 1:] + np.arange(3)]
+        shifted[free[:, 0]] = np.maximum(shifted[free[:, 0]], np.linalg.norm(jumps, axis=2).T)
+    way = members @ (shifted + lever * (angle - turns @ ways))
     for row, (body, _) in enumerate(world.motions):
         pose, after = moves.pose[:, row], moves.pose_next[:, row]
         way[body], angle[body] = np.linalg.norm(after[:, 9:] - pose[:, 9:], axis=1), _angle(pose[:, :9], after[:, :9])
@@ -127,7 +132,7 @@ def _chains_of(world: World) -> tuple[Any, ...]:
     """Return sparse matrices with a row for each body, with entries of 1; cached by world.
 
     Their columns are the bodies between it and the world, itself included; the coordinates v of its joint that rotate,
-    and that shift; and the coordinates q of a joint that shifts.
+    and that shift; and the coordinates q of a joint that shifts. Further (k, 2) the free bodies: number, first q.
     """
     if world not in _CHAINS:
         model = world.model
@@ -142,7 +147,9 @@ def _chains_of(world: World) -> tuple[Any, ...]:
                 turns[i, k], shifts[i, k] = "R" in axis, "T" in axis
                 if "T" in axis:
                     slides[i, model.q_slice(spec.name)] = 1.0
-        _CHAINS[world] = tuple(matrix.tocsr() for matrix in found)
+        bodies = enumerate(model.bodies)
+        free = [(i, model.q_slice(one.name).start) for i, one in bodies if isinstance(one.joint, FloatingBase)]
+        _CHAINS[world] = *(matrix.tocsr() for matrix in found), np.array(free, dtype=np.int64).reshape(-1, 2)
     return _CHAINS[world]
 
 

@@ -19,8 +19,6 @@ from problem_data import ConstraintVelProblemData, VelocityBlocks
 if TYPE_CHECKING:
     from contactlab.stepping.step_buffers import StepBuffers
 
-    pass
-
 
 class IslandAnswer(NamedTuple):
     """The result of an external solver; for a friction backend also the check against the law that it states."""

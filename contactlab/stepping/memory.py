@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -184,9 +185,11 @@ def new_island(
         "lemke ints": int(lemke_int_size(dense)),
         "info": INFO_SIZE,
     }
-    # Zeros take no memory before they are used: the system may promise more than it has.
+    # Check first: the system may promise more memory than it has, or refuse it without the amounts.
+    axes_of = {name: axes for name, (_, *axes) in IslandWork.arrays.items() if name not in ("progress", "options")}
+    sizes = [[lengths[axis] if isinstance(axis, str) else axis for axis in axes] for axes in axes_of.values()]
+    check_memory(8 * sum(map(math.prod, sizes)))
     arrays = IslandWork.zeros(lengths, first="r")
-    check_memory(sum(array.nbytes for array in arrays.values()))
     return IslandWork(progress=as_array(new_record(IslandProgress)), options=options, **arrays)
 
 

@@ -367,11 +367,15 @@ def pack_free_trees(world: World) -> dict[str, Any]:
     if not several.any():
         return PackedWorld.zeros({"nt": 0, "free": 0}, first="free")
     ways, parts = free_kinds(world), []
+    none = pack([], np.zeros(3))["packed"]
     for tree, way in enumerate(ways):
+        if not several[tree]:
+            parts.append(none)
+            continue
         # The kick of a kicked tree contains its weights. A tree may hang on bodies that are fixed to the world.
         gravity = model.gravity if way == FREE_ALONE else np.zeros(3)
         bodies = zip(model.bodies, world.body_trees, strict=True)
-        parts.append(pack([spec for spec, k in bodies if several[tree] and k in (tree, -1)], gravity)["packed"])
+        parts.append(pack([spec for spec, k in bodies if k in (tree, -1)], gravity)["packed"])
     ends = np.cumsum([(0, 0), *((part.ints.size, part.floats.size) for part in parts)], axis=0)
     (ints, floats), q = ends.T, motions(model)[1][first]
     columns = ways, ints[:-1], ints[1:], floats[:-1], floats[1:], q[:-1], q[1:]

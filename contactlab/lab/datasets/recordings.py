@@ -318,7 +318,7 @@ def _read_text_log(path: Path) -> Mapping[str, FloatArray]:
     head, _, body = read_text(path, DatasetError).partition("\n")
     names = [name.strip() for name in head.split(",")]
     try:
-        table = np.loadtxt(body.splitlines() or ["nan"], delimiter=",", ndmin=2)
+        table = np.loadtxt(body.splitlines() or ["nan"], delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
         raise DatasetError(path, "", str(error)) from None
     if table.shape[1] != len(names):

@@ -155,8 +155,9 @@ def _build_world(root: Table, head: Table) -> World:
             builder.add_fixed_body(table.text("name"), *_first(parts), pose.placement, **parts[0].filter)
         _add_further(builder, table.text("name"), parts)
     bodies = [(table, _count(table)) for table in sections["body"]]
-    for n, (table, _) in enumerate(bodies):
-        number = sum(math.prod(count) for _, count in bodies[: n + 1])
+    number = 0
+    for table, count in bodies:
+        number += math.prod(count)
         if number > MAX_BODIES:
             raise table.error("count", f"makes {number} bodies, at most {MAX_BODIES} are taken")
     for table, count in bodies:

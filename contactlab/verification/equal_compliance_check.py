@@ -126,15 +126,16 @@ class EqualComplianceCheck:
     ) -> None:
         """Compare the forces of each island, and count islands that are too large, or whose forces are unique.
 
-        If a number of the portion is not finite, all its islands count as ``lost``.
+        If a number of a ``sound`` island is not finite, all sound islands of the portion count as ``lost``.
         """
         k = problem.rows.k
         rates = problem.J @ problem.v_plus + np.concatenate((k[:, 0], problem.rows.kF))
         rates[: k.shape[0]] += problem.rows.gamma * problem.fN
-        if not all(np.isfinite(part).all() for part in (problem.W.data, problem.force, rates)):
-            self._counts["lost"] += np.unique(problem.island).size
-            return
         nc, island = problem.fN.size, problem.island
+        looked = sound[island[problem.rows.row_contact]]
+        if not all(np.isfinite(part).all() for part in (problem.W[looked].data, problem.force[looked], rates[looked])):
+            self._counts["lost"] += np.unique(island[sound[island]]).size
+            return
         give = problem.h * problem.W.diagonal()[:nc] + problem.rows.gamma
         least = np.full(problem.count, np.inf)
         np.minimum.at(least, island, np.where(give > 0.0, give, np.inf))

@@ -14,7 +14,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import lcp
@@ -36,7 +35,7 @@ from contactlab.simulation import (
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
-from lcp.compiler import on_first_compilation
+from lcp.compiler import compile_for, on_first_compilation
 from lcp.compiler.cache import cache_folder
 from lcp.compiler.kernel_files import VARIABLE, export_kernels
 from lcp.compiler.releases import is_tested
@@ -173,28 +172,32 @@ PARTS: dict[str, Callable[[], None]] = {
 BESIDE = ("joints", "public")
 
 
-def _refine(*stages: int) -> None:
-    """Compile later stages of the demo's loop; kernels of earlier stages are mostly loaded from disk."""
-    world, stepper = demo_world(), demo_stepper()
-    driver = Driver(world, stepper, world.initial_state())
-    for stage in stages:
-        driver.compile_stage(stage)
+def _demo_driver() -> Driver:
+    """Return a driver of the demo's world, before its first step."""
+    world = demo_world()
+    return Driver(world, demo_stepper(), world.initial_state())
+
+
+def _fallback() -> None:
+    """Compile the fallback strategies, but not their entry from Python, which the demo's process compiles."""
+    from contactlab.stepping.kernels.next_island import run_fallback_strategies
+
+    compile_for(run_fallback_strategies.inner, *_demo_driver().island_arguments())
 
 
 def _ledger() -> None:
     """Compile the kernels for energies and poses of a record of the demo, without making steps."""
     world, stepper = demo_world(), demo_stepper()
-    state = world.initial_state()
-    recording = Recording.of_run(world, stepper, state, [Driver(world, stepper, state).pop_chunk()])
+    recording = Recording.of_run(world, stepper, world.initial_state(), [_demo_driver().pop_chunk()])
     str(recording.ledger)
     recording.poses()
 
 
-#: Parts for the second process of the demo, in this order: the strategies for forces take longest.
+#: Parts for the second process of the demo, in the order in which the demo needs them.
 DEMO_PARTS: dict[str, Callable[[], None]] = {
-    "nearer": partial(_refine, layout.SWEEPS),
+    "sweeps": lambda: _demo_driver().compile_stage(layout.SWEEPS),
+    "fallback": _fallback,
     "ledger": _ledger,
-    "forces": partial(_refine, layout.SWEEPS, layout.FIRST_STRATEGIES),
 }
 
 

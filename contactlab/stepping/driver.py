@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contactlab.formulation.strategy_solver import MAX_SECONDS
 from contactlab.stepping.callbacks import Motions, StepCallbacks, Targets, Tau
@@ -172,14 +172,13 @@ class Driver(StepBuffers):
 
     def compile(self) -> None:
         """Compile every kernel that a run of this world can need, rare ones included, or load it from disk."""
-        from contactlab.stepping.kernels.next_island import run_fallback_strategies
+        from contactlab.stepping.kernels.next_island import hold_at_rest, run_fallback_strategies
         from contactlab.stepping.kernels.step_stages import STAGE_GROUPS
         from lcp.compiler import compile_for
         from lcp.compiler.bound_call import supports_bound_calls
 
-        compile_for(
-            run_fallback_strategies, self.work.tree_start, self.island, self.joints, self.control, self.parameters
-        )
+        for kernel in (run_fallback_strategies, hold_at_rest):
+            compile_for(kernel, *self.island_arguments())
         self.bound_loop()
         if supports_bound_calls():
             # Kernels that a run needs last are compiled first: a run in another thread may compile the others
@@ -258,11 +257,10 @@ class Driver(StepBuffers):
         """Run the fallback strategies for the island in progress, continue its solve, or call the external solver."""
         control, progress = self.control, self.progress
         if control.stage in (layout.FIRST_STRATEGIES, layout.SWEEPS, layout.VERIFY):
-            from contactlab.stepping.kernels.next_island import run_fallback_strategies
+            from contactlab.stepping.kernels.next_island import hold_at_rest, run_fallback_strategies
 
-            control.stage = run_fallback_strategies(
-                self.work.tree_start, self.island, self.joints, control, self.parameters
-            )
+            run = hold_at_rest if progress.rest == layout.REST_WANTED else run_fallback_strategies
+            control.stage = run(*self.island_arguments())
             return
         # A solve in the loop has no time limit: after MAX_SECONDS the external solvers are called instead. After all
         # strategies the number of pivots is limited.
@@ -274,6 +272,10 @@ class Driver(StepBuffers):
         answer = island.solve()
         self.last_result = answer.result
         island.write(answer)
+
+    def island_arguments(self) -> tuple[Any, ...]:
+        """Return the arguments of the kernels that Python calls for the island in progress."""
+        return self.work.tree_start, self.island, self.joints, self.control, self.parameters
 
     def _has_time(self) -> bool:
         """Return True if there is time for another long solve in the step in progress, or the user named a solver.

@@ -32,7 +32,6 @@ from contactlab.stepping.kernels.layout import (
     PIVOT_BUDGET,
     REST_TRIED,
     REST_UNTRIED,
-    REST_WANTED,
     SHORT_OF_ISLAND,
     SOLVE_LCP,
     SOLVER_EXTERNAL,
@@ -195,19 +194,25 @@ def run_sweeps(
 def run_fallback_strategies(
     tree_start: IntArray, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
 ) -> int:
-    """Run the rarely needed strategies, called from Python if a stage is UNSOLVED; return the next stage."""
-    progress = island.progress[0]
+    """Run `solve_fallback`, called from Python if FIRST_STRATEGIES or SWEEPS is UNSOLVED; return the next stage."""
     problem, solution = island_problem(tree_start, island, joints, control, parameters)
-    if progress.rest == REST_WANTED:
-        # The forces found move an island at rest: search for forces that keep it at rest.
-        progress.rest = REST_TRIED
-        found = solve_rest(problem, solution, island.strategy_float_work, island.strategy_int_work)
-        progress.systems += found.systems
-        if found.attempt != NO_STRATEGY:
-            progress.attempt, progress.choice = found.attempt, CHOICE_OTHER_SOLUTION
-        return VERIFY
     found = solve_fallback(problem, solution, island.strategy_float_work, island.strategy_int_work)
     return dispatch_result(found, island, parameters)
+
+
+@kernel(short_loops=True)
+def hold_at_rest(
+    tree_start: IntArray, island: IslandWork, joints: JointRows | None, control: StepControl, parameters: Parameters
+) -> int:
+    """Run `solve_rest`, called from Python if the forces found move an island at rest; return VERIFY."""
+    progress = island.progress[0]
+    problem, solution = island_problem(tree_start, island, joints, control, parameters)
+    progress.rest = REST_TRIED
+    found = solve_rest(problem, solution, island.strategy_float_work, island.strategy_int_work)
+    progress.systems += found.systems
+    if found.attempt != NO_STRATEGY:
+        progress.attempt, progress.choice = found.attempt, CHOICE_OTHER_SOLUTION
+    return VERIFY
 
 
 @kernel(inline=True)

@@ -93,16 +93,19 @@ def _side_process(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
 
 
 def _compile_ground() -> None:
-    """Compile the kernels of a run of bodies on a ground, by a few steps of the demo's world."""
+    """Compile the kernels of a run of bodies on a ground, by a few steps of the demo's world.
+
+    Rarely needed kernels are first, because a second process begins with the others, for another world.
+    """
     world, stepper = demo_world(seed=0), demo_stepper()
-    simulate(world, stepper, steps=3)
     Simulation(world, stepper).compile()
+    simulate(world, stepper, steps=3)
 
 
 def _compile_all(world: World) -> None:
-    """Compile all kernels that a run may need, and make three steps."""
-    Simulation(world, TimeStepping(1e-3)).compile()
+    """Make three steps, then compile all other kernels that a run may need."""
     simulate(world, TimeStepping(1e-3), steps=3)
+    Simulation(world, TimeStepping(1e-3)).compile()
 
 
 def _cubes_world() -> World:
@@ -169,7 +172,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "public": _compile_public_path,
 }
 #: Parts for a second process, which together take as long as the others.
-BESIDE = ("joints", "public")
+BESIDE = ("joints", "public", "robots")
 
 
 def _demo_driver() -> Driver:
@@ -213,8 +216,8 @@ Parts: ground, bodies on half-spaces only (the demo and the toss); bodies, with 
 with stops, dry friction, drives and loops, for bodies on the ground only; robots, the same with contacts between
 bodies; derivatives, of one step of each; public, the solution of one LCP and one step's problem by public functions,
 the energy ledger and poses. By default all parts except derivatives, which take as long as the others together. If
-there is a second core, a second process compiles joints and public. Compiled kernels are cached on disk, once per
-version and tier of processors, for the releases of numba named in the documentation of releases; with other releases
+there is a second core, a second process compiles joints, public and robots. Compiled kernels are cached on disk, once
+per version and tier of processors, for the releases of numba named in the documentation of releases. With others
 every process compiles again.
 """
 
@@ -233,7 +236,7 @@ def warmup(arguments: argparse.Namespace) -> int:
     """Compile kernels part by part, some in a second process; return the exit status, 1 if this process failed."""
     parts = PARTS | DEMO_PARTS
     names = arguments.parts or [part for part in PARTS if part != "derivatives"]
-    beside = [name for name in names if name in BESIDE]
+    beside = [name for name in BESIDE if name in names]
     if len(beside) == len(names) or not is_of_use():
         beside = []
     started = time.perf_counter()

@@ -21,8 +21,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lcp.compiler.kernel_files import KernelFile, build_tag, cache_folder, known, remove_unused, seed_file
-from lcp.compiler.pipeline import rebuild_inner
+from lcp.compiler.kernel_files import (
+    KernelFile,
+    build_tag,
+    cache_folder,
+    known,
+    read_code,
+    remove_unused,
+    seed_file,
+)
+from lcp.compiler.pipeline import rebuild_inner, rebuild_library
 from lcp.compiler.releases import machine
 
 __all__ = ["KernelCache", "cache_folder"]
@@ -83,6 +91,24 @@ def _place(function: Callable[..., Any], file: str) -> str:
     return f"{name}-{_source_hash(Path(file))[:24]}"
 
 
+# Libraries of inner kernels, by the names of their folder and file.
+_libraries: dict[tuple[str, str], Any] = {}
+
+
+def _stored_library(target: Any, reference: tuple[str, str], data: Any = None) -> Any:
+    """Return the library of a stored inner kernel, or None if the code of it or of one of its callees is missing."""
+    if reference not in _libraries:
+        data = read_code(*reference) if data is None else data
+        if data is None:
+            return None
+        callees = [_stored_library(target, callee) for callee in data[0][3]]
+        if any(callee is None for callee in callees):
+            return None
+        library = _libraries[reference] = rebuild_library(target, data, callees)
+        library.reference = reference
+    return _libraries[reference]
+
+
 class KernelCache:
     """The cache of one kernel, in place of numba's; ``inner``: of its form that only kernels call."""
 
@@ -95,6 +121,7 @@ class KernelCache:
         place, stamp = _place(function, file), (numba.__version__, _source_hash(Path(file)))
         # Without the brackets of functions in functions.
         base = f"{Path(file).stem}.{re.sub('[<>]', '', function.__qualname__)}-kernel"
+        self._place = place
         self.cache_path = os.path.join(cache_folder() or "", build_tag(), place)
         self._file, self._seed = KernelFile(self.cache_path, base, stamp, dumps), seed_file(place, base, stamp, dumps)
         known.extend(file for file in (self._seed, self._file) if file is not None)
@@ -105,21 +132,29 @@ class KernelCache:
 
         target_context.refresh()
         for file in (self._seed, self._file if cache_folder() else None):
-            data = None if file is None else file.load(self._key(sig))
-            if data is not None:
-                return rebuild_inner(target_context, data) or CompileResult._rebuild(target_context, *data)
+            name, data = (None, None) if file is None else file.load(self._key(sig))
+            if data is not None and not self._inner:
+                return CompileResult._rebuild(target_context, *data)
+            library = None if data is None else _stored_library(target_context, (self._place, name), data)
+            if library is not None:
+                return rebuild_inner(target_context, data, library)
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
-        """Store a compilation, unless it contains addresses of this process."""
-        root = cache_folder()
-        if root is None or compiled.library.has_dynamic_globals:
+        """Store a compilation, unless it, or one that it calls, contains addresses of this process."""
+        root, library = cache_folder(), compiled.library
+        if root is None or library.has_dynamic_globals:
+            return
+        if self._inner and any(callee.reference is None for callee in library.callees):
             return
         remove_unused(root)
         # A full or missing disk must not break a solve: the kernel is already in memory.
         with contextlib.suppress(OSError):
             os.makedirs(self.cache_path, exist_ok=True)
-            self._file.save(self._key(sig), compiled._reduce())
+            name = self._file.save(self._key(sig), compiled._reduce())
+            if self._inner:
+                library.reference = self._place, name
+                _libraries[library.reference] = library
 
     def _key(self, sig: Any) -> Any:
         """Return numba's key with our name of the machine; numba's is the one of the very processor."""

@@ -34,13 +34,14 @@ __all__ = [
     "cache_folder",
     "export_kernels",
     "known",
+    "read_code",
     "remove_unused",
     "seed_file",
 ]
 
 
-_ORPHAN_AGE = 3600.0
-"""Seconds after which code that no index names is removed; another process can still name younger code."""
+_ORPHAN_AGE = 2592000.0
+"""Seconds after which code that no index names is removed: other kernels, and other processes, can still name it."""
 
 
 def _digest(data: bytes) -> str:
@@ -100,16 +101,18 @@ class KernelFile:
         except Exception:  # noqa: BLE001
             return None
 
-    def load(self, key: Any) -> Any:
-        """Return the code stored for ``key``; None if there is none, or if it is damaged."""
+    def load(self, key: Any) -> tuple[str, Any]:
+        """Return the file's name and the code stored for ``key``; ("", None) if there is none, or if it is damaged."""
         for pickled, name in self._entries():
             if self._unpickled(pickled) == key:
-                data = self._read(name)
-                if data is None or name != self._name_of(data):
-                    return None
                 touch(self._folder)
-                return self._unpickled(data)
-        return None
+                return name, self.read_code(name)
+        return "", None
+
+    def read_code(self, name: str) -> Any:
+        """Return the code in a file of this kernel, or None if it is missing or damaged."""
+        data = self._read(name)
+        return None if data is None or name != self._name_of(data) else self._unpickled(data)
 
     def copy_to(self, part: Path) -> bool:
         """Copy the stored code to the folder of the same name in another one; return True if there was any."""
@@ -126,13 +129,14 @@ class KernelFile:
         other._save_entries(list({**dict(other._entries()), **{key: name for key, (name, _) in sound.items()}}.items()))
         return True
 
-    def save(self, key: Any, data: Any) -> None:
-        """Save ``data`` under ``key``; code first, so that no index names missing code."""
+    def save(self, key: Any, data: Any) -> str:
+        """Save ``data`` under ``key``, and return its file's name; code first, so that no index names missing code."""
         dumped = self._dumps(data)
         name = self._name_of(dumped)
         self._write(name, dumped)
         kept = [(pickled, other) for pickled, other in self._entries() if self._unpickled(pickled) != key]
         self._save_entries([*kept, (self._dumps(key), name)])
+        return name
 
     def _save_entries(self, entries: list[tuple[bytes, str]]) -> None:
         """Write the index of (key, file name) with its stamp and digest, and remove files that are not in it."""
@@ -224,6 +228,16 @@ def seed_file(place: str, base: str, stamp: tuple[str, ...], dumps: Callable[[An
         _refused(part.parent, "another user owns a part of it or may write to it, and what stands there is run")
         return None
     return KernelFile(str(folder), base, stamp, dumps, owners=(_ROOT,))
+
+
+def read_code(place: str, name: str) -> Any:
+    """Return the code in the file ``name`` of the folder ``place``, from the seed or the cache; None without it."""
+    base = name.rsplit(".", 2)[0]
+    file = seed_file(place, base, (), pickle.dumps)
+    code = None if file is None else file.read_code(name)
+    if code is None and (root := cache_folder()) is not None:
+        code = KernelFile(os.path.join(root, build_tag(), place), base, (), pickle.dumps).read_code(name)
+    return code
 
 
 def export_kernels(into: Path) -> int:

@@ -21,7 +21,7 @@ from typing import Any
 
 from lcp.compiler.releases import is_tested, marked, set_target_attributes
 
-__all__ = ["compiler_class", "reading_once", "rebuild_inner", "without_copies"]
+__all__ = ["compiler_class", "reading_once", "rebuild_inner", "rebuild_library", "without_copies"]
 
 
 @functools.cache
@@ -91,7 +91,8 @@ def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
                 state.library = _entry_library(short_loops)(target.codegen(), state.func_id.func_qualname)
                 state.library.enable_object_caching()
                 return bool(super().run_pass(state))
-            state.library = _inner_library(long_loops, vectors)(target.codegen(), state.func_id.func_qualname)
+            state.library = _inner_library()(target.codegen(), state.func_id.func_qualname)
+            state.library.long_loops, state.library.vectors = long_loops, vectors
             flags.no_compile = True
             super().run_pass(state)
             lowered = state["cr"]
@@ -175,6 +176,10 @@ def _entry_library(short_loops: bool) -> Any:
     """Return the library of a kernel that Python calls, with its callees; ``short_loops`` as in `kernel`."""
 
     class EntryLibrary(_marking_library()):  # type: ignore[misc]
+        def finalize(self) -> None:
+            self._linking_libraries = _callers_first(self._linking_libraries)
+            super().finalize()
+
         def _optimize_final_module(self) -> None:
             if is_tested("arguments"):
                 _drop_unused_arguments(self._final_module, self._codegen)
@@ -188,21 +193,29 @@ def _entry_library(short_loops: bool) -> Any:
 
 
 @functools.cache
-def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
-    """Return a library that is linked into others and never run."""
+def _inner_library() -> Any:
+    """Return a library that is linked into others and never run.
+
+    It does not contain the kernels that it calls: ``callees`` has their libraries, which entries link. ``reference`` is
+    its place on disk, None before it is stored.
+    """
     from llvmlite.binding import Linkage
     from numba.core.compiler_lock import require_global_compiler_lock
 
     class InnerLibrary(_marking_library()):  # type: ignore[misc]
+        callees: tuple[Any, ...] = ()
+        reference: tuple[str, str] | None = None
+        long_loops = vectors = False
+
         def _optimize_functions(self, ll_module: Any) -> None:
             # The kernel that links them optimises them; here they only get the machine's layout.
             ll_module.data_layout = self._codegen._data_layout
             passes, builder = self._codegen._function_pass_manager(opt=1)
             for function in ll_module.functions:
                 passes.run(function, builder)
-            if (long_loops or vectors) and is_tested("loops"):
+            if (self.long_loops or self.vectors) and is_tested("loops"):
                 # The kernel that links them can leave loops unchanged.
-                passes, builder = _passes(self._codegen, long_loops, vectors)
+                passes, builder = _passes(self._codegen, self.long_loops, self.vectors)
                 passes.run(ll_module, builder)
 
         def finalize(self) -> None:
@@ -211,8 +224,12 @@ def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
             wanted = _missing(self._final_module)
             for library in dict.fromkeys(self._linking_libraries):
                 self._reload_init.update(library._reload_init)
-                # If kernels call one another, the first has already linked most of the others.
-                if not wanted.isdisjoint(_defined(library)):
+                if wanted.isdisjoint(_defined(library)):
+                    continue
+                if isinstance(library, InnerLibrary):
+                    self.callees += (library,)
+                    self._dynamic_globals += library._dynamic_globals
+                else:
                     self._final_module.link_in(library._get_module_for_linking(), preserve=True)
                     wanted = _missing(self._final_module)
             self._finalize_dynamic_globals()
@@ -222,11 +239,27 @@ def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
                     function.linkage = Linkage.linkonce_odr
             self._finalized = True
 
-        def serialize_using_object_code(self) -> tuple[str, str, bytes]:
+        def serialize_using_object_code(self) -> tuple[str, str, bytes, tuple[Any, ...]]:
             # numba's cache requests it; there is no object code.
-            return str(self.name), "inner", self._final_module.as_bitcode()
+            references = tuple(callee.reference for callee in self.callees)
+            return str(self.name), "inner", self._final_module.as_bitcode(), references
 
     return InnerLibrary
+
+
+def _callers_first(libraries: list[Any]) -> list[Any]:
+    """Return the libraries and all that they call, each before its callees, so that it is linked when it is needed."""
+    ordered: dict[Any, None] = {}
+
+    def add(library: Any) -> None:
+        if library not in ordered:
+            for callee in getattr(library, "callees", ()):
+                add(callee)
+            ordered[library] = None
+
+    for library in reversed(libraries):
+        add(library)
+    return list(reversed(ordered))
 
 
 def _missing(module: Any) -> set[str]:
@@ -251,19 +284,26 @@ def _entry(descriptor: Any, environment: Any, library: Any) -> Any:
     return _dynfunc.make_function(descriptor.lookup_module(), name, "inner kernel", 0, environment, (library,))
 
 
-def rebuild_inner(target: Any, payload: Any) -> Any:
-    """Return an inner kernel's compilation from the cache, or None where the payload is of another kernel."""
+def rebuild_library(target: Any, payload: Any, callees: list[Any]) -> Any:
+    """Return the library of an inner kernel from the cache, with the libraries of its callees."""
     from llvmlite import binding
-    from numba.core.compiler import CompileResult
 
-    (name, kind, bitcode), descriptor, environment, signature, objectmode, lifted, annotation, reload_init, _ = payload
-    if kind != "inner":
-        return None
-    for action in reload_init:
-        action()
+    name, _, bitcode, _ = payload[0]
     library = _inner_library()(target.codegen(), name)
     library._final_module = binding.parse_bitcode(bitcode)
+    library._reload_init.update(payload[-2])
+    library.callees = tuple(callees)
     library._finalized = True
+    return library
+
+
+def rebuild_inner(target: Any, payload: Any, library: Any) -> Any:
+    """Return an inner kernel's compilation from the cache, with its library."""
+    from numba.core.compiler import CompileResult
+
+    _, descriptor, environment, signature, objectmode, lifted, annotation, reload_init, _ = payload
+    for action in reload_init:
+        action()
     return CompileResult(
         typing_context=target.typing_context,
         target_context=target,

@@ -29,8 +29,8 @@ supplied it. The state changes only in INTEGRATE::
                       leads to contacts outside the search
 
 Five stages may be UNSOLVED. FIRST_STRATEGIES and SWEEPS leave hard islands to `run_fallback_strategies`, and VERIFY
-leaves islands that were at rest and are moved to `hold_at_rest`. FORM_LCP leaves a problem to an external solver, SOLVE_LCP also a
-problem with many pivots. All write z to the same array, and the same residual kernel checks it.
+leaves islands that were at rest and are moved to `hold_at_rest`. FORM_LCP leaves a problem to an external solver,
+SOLVE_LCP also a problem with many pivots. All write z to the same array, and the same residual kernel checks it.
 
 A failed step can be tried again with another h, from BEGIN on: contacts, kN, M and q are formed again, and the rows of
 islands already solved are overwritten. User code is called before the loop makes a step (`Driver`).

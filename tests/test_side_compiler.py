@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from contactlab.cli import warmup
+from contactlab.cli import side_process
+from contactlab.cli.demo import SIDE_PARTS
 from contactlab.cli.main import main
 from lcp.compiler.compile_events import compilation_begins
 
@@ -19,16 +20,16 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
     popen = subprocess.Popen
 
     def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        assert command[1:] == ["-P", "-m", "contactlab.cli", "warmup", *warmup.DEMO_PARTS]
+        assert command[1:] == ["-P", "-m", "contactlab.cli", "warmup", *SIDE_PARTS]
         started.append(popen([sys.executable, "-P", "-c", "import time; time.sleep(60)"], **options))
         return started[-1]
 
-    monkeypatch.setattr(warmup.subprocess, "Popen", start)
-    monkeypatch.setattr(warmup.os, "sched_getaffinity", lambda _: {0, 1})
-    with warmup.background_compilation():
+    monkeypatch.setattr(side_process.subprocess, "Popen", start)
+    monkeypatch.setattr(side_process.os, "sched_getaffinity", lambda _: {0, 1})
+    with side_process.background_compilation(SIDE_PARTS):
         pass
     assert not started
-    with warmup.background_compilation():
+    with side_process.background_compilation(SIDE_PARTS):
         compilation_begins()
         compilation_begins()
         assert [process.poll() for process in started] == [None]
@@ -36,9 +37,9 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
 
 
 def test_one_core_compiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup.os, "sched_getaffinity", lambda _: {0})
-    monkeypatch.setattr(warmup.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
-    with warmup.background_compilation():
+    monkeypatch.setattr(side_process.os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(side_process.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
+    with side_process.background_compilation(SIDE_PARTS):
         compilation_begins()
 
 
@@ -51,7 +52,7 @@ def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_parts_are_versions_that_the_demo_calls_but_does_not_begin_with(tmp_path: Path) -> None:
     """With an empty cache folder, no part compiles what the demo compiles meanwhile, or another version of it."""
-    command, environment = warmup.side_command(*warmup.DEMO_PARTS)
+    command, environment = side_process.side_command(*SIDE_PARTS)
     environment = environment | {"NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run(command, env=environment, capture_output=True, check=True, timeout=300)
     kernels = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")}

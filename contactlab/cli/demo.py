@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from contactlab.cli.arguments import command, option, positive, positive_integer, print_address, whole, write_and_report
 from contactlab.cli.records import StepClock, print_summary, write_html
+from contactlab.cli.side_process import background_compilation
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 
 NAME = "contactlab_demo"
+# Parts of `contactlab warmup` that a second process compiles, in the order in which the demo needs them.
+SIDE_PARTS = ("sweeps", "fallback", "ledger")
 
 
 @command(
@@ -30,8 +33,6 @@ NAME = "contactlab_demo"
 )
 def demo(arguments: argparse.Namespace) -> int:
     """Throw cubes and balls onto a plane and an incline; needs no data."""
-    from contactlab.cli.warmup import background_compilation
-
     arguments.out.mkdir(parents=True, exist_ok=True)
     if not os.access(arguments.out, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(arguments.out))
@@ -39,7 +40,7 @@ def demo(arguments: argparse.Namespace) -> int:
     names = ", ".join(world.model.names)
     print(f"{world.model.nb} bodies ({names}), {arguments.duration:g} s at h = {stepper.h:g} s")
     clock, status = StepClock(), 0
-    with background_compilation():
+    with background_compilation(SIDE_PARTS):
         try:
             with Progress("simulating", "steps") as progress:
                 recording = simulate(world, stepper, arguments.duration, progress=progress.update)

@@ -1,24 +1,17 @@
-"""`contactlab warmup`: compile kernels before the first run, in parts; and compilation in a second process.
-
-Within one process numba compiles one kernel at a time. Therefore a second process also compiles if there is a second
-core: here for some parts, and during `contactlab demo` for the kernels of the demo.
-"""
+"""`contactlab warmup`: compile kernels before the first run, in parts, some of them in a second process."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import subprocess
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import lcp
 from contactlab.cli.arguments import command, option
-from contactlab.cli.demo import demo_stepper, demo_world
+from contactlab.cli.demo import SIDE_PARTS, demo_stepper, demo_world
+from contactlab.cli.side_process import is_of_use, side_process
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
@@ -35,61 +28,8 @@ from contactlab.simulation import (
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
-from lcp.compiler import compile_for, on_first_compilation
-from lcp.compiler.cache import cache_folder
+from lcp.compiler import compile_for
 from lcp.compiler.kernel_files import VARIABLE, export_kernels
-from lcp.compiler.releases import is_tested
-from lcp.interruptible import available_cpus
-
-
-@contextlib.contextmanager
-def background_compilation() -> Iterator[None]:
-    """Compile in a second process in parallel; this process loads the results from disk.
-
-    The process is started by the first compilation within the block, if there is a second core and kernels are cached
-    on disk. It is ended with the block.
-    """
-    processes: list[subprocess.Popen[bytes]] = []
-
-    def start() -> None:
-        if is_of_use():
-            quiet = subprocess.DEVNULL
-            command, environment = side_command(*DEMO_PARTS)
-            processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
-
-    try:
-        with on_first_compilation(start):
-            yield
-    finally:
-        for process in processes:
-            process.terminate()
-            process.wait()
-
-
-def is_of_use() -> bool:
-    """Return True if there is a second core, and a folder for compiled kernels."""
-    return available_cpus() > 1 and is_tested("cache") and cache_folder() is not None
-
-
-def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
-    """Return command and environment of a second process that compiles ``parts``, with the modules of this process."""
-    command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *parts]
-    return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
-
-
-@contextlib.contextmanager
-def _side_process(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
-    """Run a second process that compiles these parts, if there are any, until the end of the block."""
-    if not names:
-        yield None
-        return
-    command, environment = side_command(*names)
-    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
-    with subprocess.Popen(command, env=environment, stdin=quiet, stdout=pipe, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
 
 
 def _compile_ground() -> None:
@@ -196,12 +136,10 @@ def _ledger() -> None:
     recording.poses()
 
 
-#: Parts for the second process of the demo, in the order in which the demo needs them.
-DEMO_PARTS: dict[str, Callable[[], None]] = {
-    "sweeps": lambda: _demo_driver().compile_stage(layout.SWEEPS),
-    "fallback": _fallback,
-    "ledger": _ledger,
-}
+#: Parts for the second process of the demo.
+DEMO_PARTS: dict[str, Callable[[], None]] = dict(
+    zip(SIDE_PARTS, (lambda: _demo_driver().compile_stage(layout.SWEEPS), _fallback, _ledger), strict=True)
+)
 
 
 def _part(text: str) -> str:
@@ -240,7 +178,7 @@ def warmup(arguments: argparse.Namespace) -> int:
     if len(beside) == len(names) or not is_of_use():
         beside = []
     started = time.perf_counter()
-    with _side_process(beside) as process:
+    with side_process(beside) as process:
         for name in names:
             if name not in beside:
                 began = time.perf_counter()

@@ -1,0 +1,64 @@
+"""A second process that compiles kernels: within one process numba compiles one kernel at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+
+from lcp.compiler import on_first_compilation
+from lcp.compiler.cache import cache_folder
+from lcp.compiler.releases import is_tested
+from lcp.interruptible import available_cpus
+
+
+@contextlib.contextmanager
+def background_compilation(parts: Iterable[str]) -> Iterator[None]:
+    """Compile parts in a second process in parallel; this process loads the results from disk.
+
+    The process is started by the first compilation within the block, if there is a second core and kernels are cached
+    on disk. It is ended with the block.
+    """
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        if is_of_use():
+            quiet = subprocess.DEVNULL
+            command, environment = side_command(*parts)
+            processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
+
+    try:
+        with on_first_compilation(start):
+            yield
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
+
+
+def is_of_use() -> bool:
+    """Return True if there is a second core, and a folder for compiled kernels."""
+    return available_cpus() > 1 and is_tested("cache") and cache_folder() is not None
+
+
+def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
+    """Return command and environment of a second process that compiles ``parts``, with the modules of this process."""
+    command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *parts]
+    return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
+
+
+@contextlib.contextmanager
+def side_process(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
+    """Run a second process that compiles these parts, if there are any, until the end of the block."""
+    if not names:
+        yield None
+        return
+    command, environment = side_command(*names)
+    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=quiet, stdout=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()

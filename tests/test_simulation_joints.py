@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from contactlab.constraints import LoopConstraint
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive, problem_data_from
+from contactlab.formulation.model_problem.drives import DriveTerm, RowKind
 from contactlab.multibody import Model
 from contactlab.simulation import (
     Simulation,
@@ -134,6 +135,40 @@ def test_a_drive_gives_what_it_has_and_then_holds_its_speed():
     np.testing.assert_allclose(speed(recording)[51:], 0.1, atol=1e-12)
     np.testing.assert_allclose(force[:49], 3.0, atol=1e-12)
     np.testing.assert_allclose(force[52:], 1.0, atol=1e-9)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("bound", [math.inf, 2.0])
+def test_a_drive_of_two_terms_has_a_dead_zone(bound, monkeypatch):
+    """Two one-sided springs are free between their ends; step, ledger, `verify` and bridge follow from the terms."""
+    m, k, d, zone, target, h = 2.0, 400.0, 1.5, 0.05, 0.1, 1e-3
+    terms = (
+        DriveTerm(RowKind.POSITION_DRIVE, -bound, 0.0, k, d, 0.0, zone),
+        DriveTerm(RowKind.POSITION_DRIVE, 0.0, bound, k, d, 0.0, -zone),
+    )
+    monkeypatch.setattr(PositionDrive, "terms", lambda self: terms)
+    builder = scenes.cart(1.0, mass=m)
+    builder.add_drive(PositionDrive("cart", target, k))
+    world = builder.build()
+    recording = simulate(world, TimeStepping(h), steps=400)
+    q, v = 0.0, 1.0
+    for i in range(400):
+        force = 0.0
+        for side in (1.0, -1.0):
+            off = q - target - side * zone
+            after = (m * v - h * k * off) / (m + h * d + h * h * k)
+            push = max(-bound, min(bound, -k * (off + h * after) - d * after))
+            force += push if push * side < 0.0 else 0.0
+        v += h * force / m
+        q += h * v
+        assert recording.v[i + 1, 0] == pytest.approx(v, rel=1e-9, abs=1e-12)
+    assert np.count_nonzero(np.abs(position(recording) - target) < 0.5 * zone) > 20
+    np.testing.assert_allclose(recording.ledger.drives, np.diff(recording.kinetic), atol=1e-9)
+    assert verify(recording, every=7).holds
+    drives = world.joint_actions.drives
+    formed = problem_data_from(world.model, recording.q[300], recording.v[300], drives=drives, h=h).velocity
+    for name in ("kB", "gammaB", "lo", "hi"):
+        np.testing.assert_allclose(getattr(formed, name), getattr(recording.problem(300), name), rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("by_name", [False, True])

@@ -16,15 +16,15 @@ from contactlab.formulation.model_problem import (
     Delassus,
     JointLimit,
     ModelProblem,
-    PositionDrive,
     Row,
     RowTable,
     Stabilisation,
     Thresholds,
-    VelocityDrive,
     delassus,
+    drives,
     problem_data_from,
 )
+from contactlab.formulation.model_problem.drives import *  # noqa: F403  # its __all__
 
 # The function hides the module of the same name; `from contactlab.formulation.softening import ...` still finds it.
 from contactlab.formulation.softening import (
@@ -46,7 +46,6 @@ __all__ = [
     "Delassus",
     "JointLimit",
     "ModelProblem",
-    "PositionDrive",
     "Row",
     "RowTable",
     "Softening",
@@ -55,7 +54,6 @@ __all__ = [
     "Thresholds",
     "Uniqueness",
     "VelocityCount",
-    "VelocityDrive",
     "delassus",
     "impulse_softening",
     "motion_is_unique",
@@ -64,6 +62,7 @@ __all__ = [
     "spring_damper",
     "spring_damper_from_impulse",
 ]
+__all__ += drives.__all__
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = module_hooks(__name__, __all__, {"ContactForce": "contactlab.formulation.ContactLoad"})

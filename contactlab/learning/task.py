@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.formulation.model_problem import JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation.model_problem import JointLimit
+from contactlab.formulation.model_problem.drives import Drive
 from contactlab.multibody import integrate
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number, read_only
 from contactlab.spatial.errors import close_names
@@ -162,10 +163,10 @@ def _chosen(field: str, names: Sequence[str], known: Mapping[str, T]) -> list[T]
     return [known[name] for name in names]
 
 
-def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -> tuple[float, float]:
+def _range(drive: Drive, limits: Iterable[JointLimit]) -> tuple[float, float]:
     """Return the range of the coordinate that a drive moves; infinite without a limit, or for a velocity drive."""
     ends = [one for one in limits if (one.joint, one.coordinate) == (drive.joint, drive.coordinate)]
-    if isinstance(drive, VelocityDrive) or not ends:
+    if not drive.needs_position or not ends:
         return -math.inf, math.inf
     return max(one.lower for one in ends), min(one.upper for one in ends)
 

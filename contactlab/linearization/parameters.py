@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_args
 
 import numpy as np
 
+from contactlab.formulation.model_problem.drives import Drive
 from contactlab.multibody import RigidInertia
 from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.world.errors import SimulationConfigError
@@ -19,7 +20,8 @@ ALL = "*"
 MATERIAL = ("mu", "restitution", "stiffness", "dissipation", "torsional", "rolling")
 INERTIAL = ("mass", "com_x", "com_y", "com_z", "I_xx", "I_yy", "I_zz", "I_xy", "I_xz", "I_yz")
 JOINT = ("damping", "friction")
-DRIVE = ("stiffness", "damping", "max_force", "target_velocity")
+_NUMBERS = [one.name for kind in get_args(Drive) for one in fields(kind) if one.type == "float"]
+DRIVE = tuple(dict.fromkeys(name for name in _NUMBERS if name != "target"))
 _PLACES = {"x": 0, "y": 1, "z": 2}
 
 

@@ -53,7 +53,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.model_problem.options import RowKind
+from contactlab.formulation.model_problem.drives import RowKind
 from contactlab.multibody import difference_batch
 from contactlab.recording.record import Record, iter_slices, surface_velocities
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -210,12 +210,12 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
 
 
 def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Recompute terms of the steps that are not in a record: see `contactlab.stepping.kernels.account`.
+    """Recompute terms of the steps that are not in a record: see `contactlab.stepping.kernels.free_motion`.
 
     Return the impulses h b (n, nv), the kinetic energy (n,) of v+ at q, and the velocities (contacts, 6) of the contact
     points and of rotation, B less A, before and after the step.
     """
-    from contactlab.stepping.kernels.account import recompute_energy_terms
+    from contactlab.stepping.kernels.free_motion import recompute_energy_terms
 
     world, n, table = recording.world, recording.n_steps, recording.contacts
     bias, kinetic = np.zeros((n, world.nv)), np.zeros(n)
@@ -266,7 +266,7 @@ def _asleep_dofs(recording: Record) -> NDArray[np.bool_]:
 
 def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
     """Return the kinetic energy (n,) of velocities that were set to 0, negative."""
-    from contactlab.stepping.kernels.projection import energies_unmoved
+    from contactlab.stepping.kernels.free_motion import energies_unmoved
 
     lost, still = np.zeros(recording.n_steps), np.where(asleep, 0.0, recording.v[:-1])
     at = np.flatnonzero(np.any(still != recording.v[:-1], axis=1))
@@ -279,7 +279,7 @@ def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
 
 def _projected(recording: Record) -> FloatArray:
     """Return the energy (n,) added by the displacements of the position projection."""
-    from contactlab.stepping.kernels.projection import energies_unmoved
+    from contactlab.stepping.kernels.free_motion import energies_unmoved
 
     without, work = np.zeros((recording.n_steps, 2)), new_work(recording.world, 1, 4)
     q, v, h = (np.array(one) for one in (recording.q, recording.v[1:], recording.h))
@@ -385,10 +385,11 @@ def implicit_forces(
     for one in world.joint_actions.damping:
         j = world.model.v_slice(one.body).start + one.coordinate
         damping[:, j] -= one.value * v_plus[:, j]
-    for number, drive in world.joint_actions.springs.items():
+    for number, term in world.joint_actions.springs:
+        drive = world.joint_actions.drives[number]
         j, place = world.place_of(drive.joint, drive.coordinate)
-        error = q[:, place] + h * v_plus[:, j] - targets[:, number]
-        drives[:, j] -= drive.stiffness * error + drive.damping * (v_plus[:, j] - drive.target_velocity)
+        error = q[:, place] + h * v_plus[:, j] - targets[:, number] - term.offset
+        drives[:, j] -= term.stiffness * error + term.damping * (v_plus[:, j] - term.speed)
     return damping, drives
 
 

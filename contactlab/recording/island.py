@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from contactlab.recording.record import Record
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.callbacks import Motions
+from contactlab.stepping.callbacks import Motions, Supply
 from contactlab.stepping.contact_table import IntArray
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.external_contacts import Supply
-from contactlab.stepping.joint_table import has_given_force, row_classes
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.packing import touching_materials
 from contactlab.stepping.prepared import world_arrays
+from contactlab.stepping.step_result import has_given_force, row_classes
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from contactlab.certificate import ForceChoice
-from contactlab.formulation.model_problem.options import RowKind
+from contactlab.formulation.model_problem.drives import RowKind
 from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.long_steps import DEPTH, StepMotions, long_steps
 from contactlab.recording.recording import Recording
@@ -22,9 +22,9 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
 from contactlab.stepping.island_view import ViewedContact
 from contactlab.stepping.packing import FREE_EULER, free_kinds, moves_accurately
+from contactlab.stepping.prepared import ARM, size_of
 from contactlab.stepping.record_schema import Rows, read_column
 from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.world.joint_actions import JointRow
 from contactlab.world.motion import Conveyor
 from contactlab.world.world import World

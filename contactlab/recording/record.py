@@ -19,8 +19,8 @@ from contactlab.certificate import ForceChoice
 from contactlab.recording.events import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable, IntArray, WorstCertificate
-from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.record_schema import FIELDS, Rows
+from contactlab.stepping.step_result import JointTable, by_number
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.motion import belt_twist

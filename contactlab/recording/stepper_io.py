@@ -12,8 +12,8 @@ from contactlab.formulation.friction_backend import VERIFIED, FrictionAnswer, Fr
 from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
 from contactlab.recording.world_io import Json, by_name
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.prepared import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.stepping.world_numbers import Sleep
 from contactlab.world.errors import SimulationConfigError
 from lcp.contacts.strategies import strategies_of
 

@@ -12,7 +12,8 @@ import numpy as np
 from contactlab.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
 from contactlab.contact import BodyShape, HalfSpace, Material, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.formulation.model_problem.options import Drive, JointLimit
+from contactlab.formulation.model_problem.drives import Drive
+from contactlab.formulation.model_problem.options import JointLimit
 from contactlab.multibody import JointLimits, ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia

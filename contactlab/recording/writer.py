@@ -31,8 +31,8 @@ from contactlab.recording.storage import (
     record_files,
     writing,
 )
-from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
+from contactlab.stepping.step_result import by_number
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.state import StepperState
 from contactlab.world.world import World

@@ -28,7 +28,9 @@ from contactlab.event_driven import (
     Transition,
     transition,
 )
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation import JointLimit
+from contactlab.formulation.model_problem import drives
+from contactlab.formulation.model_problem.drives import *  # noqa: F403  # its __all__
 from contactlab.linearization import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
 from contactlab.multibody import Model, ModelBuilder, joints
 from contactlab.naming import module_hooks
@@ -98,13 +100,14 @@ __all__ = [
     "EnergyLedger", "Event", "EventDriven", "EventError", "EventKind", "EventRecording", "ExternalContact",
     "ImplausibleWarning", "JointLimit", "JointPolynomial", "JointRow", "JointTable", "InconsistentContact",
     "ConstantVelocity", "Conveyor", "Motion", "Oscillation", "Gradient", "Kink", "Linearization", "Notice",
-    "Parameter", "PointSpring", "PositionDrive", "PrescribedMotion", "RayHits", "RecordError", "RecordWriteError",
+    "Parameter", "PointSpring", "PrescribedMotion", "RayHits", "RecordError", "RecordWriteError",
     "Recording", "Rollout", "Simulation", "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep",
-    "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable", "VelocityDrive",
+    "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable",
     "VerificationFailure", "VerificationReport", "Visual", "VisualMesh", "WorstCertificate", "Wrench", "World",
     "WorldBuilder", "transfer_state", "gradient", "linearize", "parameter", "find_contacts", "rollout", "sensors",
     "simulate", "transition", "verify",
 ]  # fmt: skip
+__all__ += drives.__all__
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = module_hooks(__name__, __all__, {})

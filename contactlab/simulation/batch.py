@@ -29,7 +29,7 @@ from contactlab.simulation.batch_worker import StateHistory, arrays_of_run, copy
 from contactlab.simulation.simulation_run import LOOK, MOST, checked_array
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.contact_table import ContactContext, ContactTable
-from contactlab.stepping.joint_table import JointTable
+from contactlab.stepping.step_result import JointTable
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.stepping.wrenches import Wrenches, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number

@@ -20,8 +20,8 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import batch_layout
 from contactlab.stepping.kernels.batch_layout import ACTIVE_THREADS, WORDS, BatchState, ChunkStart, JointWarmStart
 from contactlab.stepping.packing import as_array
-from contactlab.stepping.prepared import Prepared, StateArrays, lcp_variables_per_contact
-from contactlab.stepping.record_schema import new_rows
+from contactlab.stepping.prepared import Prepared, StateArrays
+from contactlab.stepping.record_schema import new_rows, row_lengths
 from contactlab.world.state import StepperState
 from lcp.interruptible import cpu_seconds
 
@@ -320,35 +320,15 @@ FIRST_CONTACTS = 8
 
 def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
     """Allocate slots for ``runs`` runs of a world, or of other worlds of its layout."""
-    world, arrays = prepared.world, prepared.arrays
-    rows = 0 if arrays.joints is None else len(world.joint_rows)
-    sleepers = prepared.sleepers
-    width = lcp_variables_per_contact(prepared.edges, arrays.moments is not None)
-    return BatchState(
-        q=np.zeros((runs, world.nq)),
-        v=np.zeros((runs, world.nv)),
-        time=np.zeros(runs),
-        last_h=np.zeros(runs),
-        contacts=np.zeros(runs, dtype=np.int64),
-        contact_id=np.zeros((runs, FIRST_CONTACTS), dtype=np.int64),
-        contact_z=np.zeros((runs, FIRST_CONTACTS, width)),
-        was_active=np.zeros((runs, rows), dtype=np.int64),
-        row_z=np.zeros((runs, rows, 2)),
-        rest=np.zeros((runs, sleepers)),
-        previous_tau=np.zeros((runs, world.nv if sleepers else 0)),
-        tau=np.zeros((runs, world.nv)),
-        target=np.zeros((runs, len(world.joint_actions.drives))),
-        q_before=np.zeros((runs, world.nq)),
-        v_before=np.zeros((runs, world.nv)),
-        time_before=np.zeros(runs),
-        energy=np.full((runs, 2), np.inf),
-        asleep=np.zeros((runs, sleepers), dtype=np.int64),
-        steps=np.zeros(runs, dtype=np.int64),
-        contact_rows=np.zeros(runs, dtype=np.int64),
+    rows = 0 if prepared.arrays.joints is None else len(prepared.world.joint_rows)
+    lengths = row_lengths(prepared.world, prepared.stepper) | {"B": runs, "contacts": FIRST_CONTACTS, "n": rows}
+    slots = BatchState(
+        **BatchState.zeros(lengths),
         contact=new_rows("contact", runs, FIRST_CONTACTS),
-        joint_rows=np.zeros(runs, dtype=np.int64),
         joint=new_rows("joint", runs, rows),
     )
+    slots.energy[:] = np.inf
+    return slots
 
 
 def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:

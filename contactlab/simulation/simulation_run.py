@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,10 +22,10 @@ from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.callbacks import motion_poses
 from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.prepared import layout_difference, prepare
 from contactlab.stepping.record_schema import Rows, rows_of_chunks, table_rows
+from contactlab.stepping.step_result import JointTable
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
@@ -39,8 +39,8 @@ LOOK, MOST = 64, 1024
 
 def checked_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
     """Return values as a finite float64 array of this shape (None: any length), if possible without a copy."""
-    if None not in shape and is_finite_array(values, cast("tuple[int, ...]", shape)):
-        return cast("FloatArray", values)
+    if is_finite_array(values, shape):
+        return values
     return finite_array(values, name, shape, SimulationConfigError)
 
 
@@ -192,7 +192,7 @@ class Simulation:
         driver = self._driver
         self._contacts = self._recording = None
         found = True
-        while found and driver.step < end:
+        while found:
             found = driver.advance_alone(end)
             if found and driver.failed:
                 self._fail()
@@ -200,6 +200,7 @@ class Simulation:
                 self._kept.append(driver.copied())
             if found:
                 warn_of(self._inspect_step())
+                found = driver.step < end
 
     def linearize(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from contactlab.spatial.errors import FieldError, SpatialError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+FLOAT64 = np.dtype(np.float64)
 
 #: A point or direction of a kernel: three coordinates.
 Vec3 = tuple[float, float, float]
@@ -51,9 +53,12 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
     return array
 
 
-def is_finite_array(value: object, shape: tuple[int, ...]) -> bool:
+def is_finite_array(value: object, shape: tuple[int | None, ...]) -> TypeGuard[FloatArray]:
     """Return True if a value is a finite float64 array of this shape, which `finite_array` would only copy."""
-    if not isinstance(value, np.ndarray) or value.dtype != np.float64 or value.shape != shape:
+    if not isinstance(value, np.ndarray) or value.shape != shape:
+        return False
+    # Identity of the types is tested first, because it takes a quarter of the time.
+    if value.dtype is not FLOAT64 and value.dtype != FLOAT64:
         return False
     # Compared as bytes, because NumPy's test of all entries takes three times as long.
     return 0 not in np.isfinite(value).tobytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import module_hooks
+from contactlab.stepping.callbacks import EXTERNAL_ID, ExternalContact
 from contactlab.stepping.contact_table import (
     OPEN,
     SLIDE,
@@ -15,14 +16,10 @@ from contactlab.stepping.contact_table import (
     ContactTable,
     WorstCertificate,
 )
-from contactlab.stepping.external_contacts import EXTERNAL_ID, ExternalContact
 from contactlab.stepping.find_contacts import find_contacts
-from contactlab.stepping.joint_table import JointTable
-from contactlab.stepping.prepared import Prepared, prepare, world_arrays
-from contactlab.stepping.state_transfer import transfer_state
-from contactlab.stepping.step_result import StepResult
+from contactlab.stepping.prepared import Prepared, Sleep, prepare, transfer_state, world_arrays
+from contactlab.stepping.step_result import JointTable, StepResult
 from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.stepping.world_numbers import Sleep
 
 __all__ = [
     "EXTERNAL_ID",

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from contactlab.formulation.strategy_solver import MAX_SECONDS
-from contactlab.stepping.callbacks import Motions, StepCallbacks, Targets, Tau
-from contactlab.stepping.external_contacts import Supply
+from contactlab.stepping.callbacks import Motions, StepCallbacks, Supply, Targets, Tau
 from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import LITTLE
@@ -146,8 +145,7 @@ class Driver(StepBuffers):
 
         The chunk must have capacity for one step and no limit, and ``looks`` must be set.
         """
-        self._run(end)
-        return bool(self.looks[layout.LOOK]) or self.failed
+        return self._run(end) != layout.OK or self.looks.item(layout.LOOK) != 0
 
     def form(self, island: int) -> IslandView:
         """Form the problem of one island of the next step, without solving any; needs ``external``.
@@ -194,10 +192,11 @@ class Driver(StepBuffers):
         try:
             while True:
                 if reason is None:
-                    self._set_target(limit)
-                    reason = self._enter() if limit - self.step > 1 else self.bound_loop()()
+                    step = self._step[0]
+                    self._set_target(limit, step)
+                    reason = self._enter(step) if limit - step > 1 else self.bound_loop()()
                 if reason == layout.OK:
-                    if self.step >= limit or self.looks[layout.LOOK] or self.time >= self._end:
+                    if self._step[0] >= limit or self.looks[layout.LOOK] or self.time >= self._end:
                         return reason
                     cpu_seconds()  # in a batch, raises if the caller has been interrupted
                 elif not self._serve(reason):
@@ -208,23 +207,22 @@ class Driver(StepBuffers):
             self.restart_step()
             raise
 
-    def _enter(self) -> int:
-        """Enter the loop, and measure how many steps it makes in MAX_BLOCKING_SECONDS."""
-        first, clock = self.step, time.perf_counter()
+    def _enter(self, first: int) -> int:
+        """Enter the loop at step ``first``, and measure how many steps it makes in MAX_BLOCKING_SECONDS."""
+        clock = time.perf_counter()
         reason: int = self.bound_loop()()
         made, seconds = self.step - first, time.perf_counter() - clock
         if made:
             self._portion = max(1, min(2 * self._portion, int(MAX_BLOCKING_SECONDS * made / max(seconds, 1e-9))))
         return reason
 
-    def _set_target(self, limit: int) -> None:
-        """Set how many steps the loop makes, at most up to ``limit``; before one that user code must see, only one."""
-        step = self.step
+    def _set_target(self, limit: int, step: int) -> None:
+        """Set how many steps the loop makes after ``step``: up to ``limit``, or one if user code must see it."""
         if not self._asked.needs_callback:
             self._aim[0] = min(limit, step + self._portion)
             return
-        if self._stage.item() == layout.BEGIN:
-            full = self._used[0].item() >= self._chunk_steps and not self.looks[layout.ALONE]
+        if self._stage[0] == layout.BEGIN:
+            full = self._used[0][0] >= self._chunk_steps and not self.looks[layout.ALONE]
             if full or step >= limit or self.time >= self._end:
                 self._aim[0] = limit
                 return

@@ -29,7 +29,6 @@ from contactlab.stepping.kernels.layout import (
     FREE_KICKED,
     MAX_SHAPES,
     Collision,
-    Drive,
     JointRows,
     MomentFriction,
     PackedWorld,
@@ -277,9 +276,9 @@ def all_joints(world: World) -> JointRows:
     for one in actions.damping:
         damping[world.place_of(one.body, one.coordinate)[0]] += one.value
     springs = []
-    for i, drive in actions.springs.items():
-        dof, place = world.place_of(drive.joint, drive.coordinate)
-        springs.append(SimpleNamespace(dof=dof, place=place, drive=i))
+    for i, term in actions.springs:
+        dof, place = world.place_of(actions.drives[i].joint, actions.drives[i].coordinate)
+        springs.append(SimpleNamespace(dof=dof, place=place, drive=i, **term._asdict()))
     packed = world.loops.packed
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
     lengths = {"nd": len(actions.drives), "nloop": packed.n, "nv": nv}
@@ -288,7 +287,7 @@ def all_joints(world: World) -> JointRows:
         rows=records_of(_joint_row_type(), rows),
         row_trees=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         trees=np.array([tree for row in rows for tree in row.trees], dtype=np.int64),
-        drives=records_of(Drive.dtype, actions.drives),
+        needs_position=np.array([drive.needs_position for drive in actions.drives], dtype=np.int64),
         springs=records_of(Spring.dtype, springs),
         loop_ints=packed.model_ints,
         loop_floats=packed.model_floats,
@@ -334,7 +333,7 @@ def acted_on(world: World) -> set[int]:
     found |= {tree for row in world.joint_rows for tree in row.trees}
     actions = world.joint_actions
     names = [one.body for one in actions.damping if one.value != 0.0]
-    names += [world.model.body_of_joint(drive.joint) for drive in actions.springs.values()]
+    names += [world.model.body_of_joint(actions.drives[i].joint) for i, _ in actions.springs]
     return found | {int(world.body_trees[world.model.index(name)]) for name in names}
 
 

@@ -19,8 +19,7 @@ from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.stepping.callbacks import motion_poses
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Arrays, Chunk, StepControl, floats, ints
-from contactlab.stepping.prepared import lcp_variables_per_contact, world_arrays
-from contactlab.stepping.world_numbers import sleeping_tree_count
+from contactlab.stepping.prepared import lcp_variables_per_contact, sleeping_tree_count, world_arrays
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
@@ -226,15 +225,6 @@ def used_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
     return {name: array[: used[axis]] for name, array, axis in rows}
 
 
-def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
-    """Copy the used rows of a chunk, tables as records, which takes a third of the time of separate columns.
-
-    ``used``: number of rows for each of `USED`.
-    """
-    # Empty arrays, often half of them, need no copy.
-    return {name: array.copy() if array.size else array for name, array in used_of_chunk(chunk, used).items()}
-
-
 def array_offsets(chunk: Chunk) -> dict[str, tuple[int, Any, tuple[int, ...], int]]:
     """Return for each array of a one-step chunk its offset, its type, its rows' shape, and its entry of `USED`."""
     begins = np.cumsum([0, *(array.nbytes for array in chunk)]).tolist()
@@ -243,7 +233,7 @@ def array_offsets(chunk: Chunk) -> dict[str, tuple[int, Any, tuple[int, ...], in
 
 
 class StepRows(Mapping[str, NDArray[Any]]):
-    """The rows of a one-step chunk, like `copy_of_chunk`: copied together, and converted to arrays when they are read.
+    """The rows of a one-step chunk: copied together, and converted to arrays when they are read.
 
     ``places`` are its `array_offsets`, ``used`` the number of rows for each of `USED`.
     """
@@ -309,7 +299,7 @@ def table_rows(chunk: Chunk, control: StepControl, table: str) -> dict[str, NDAr
 def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:
     """Return the first piece of a record: the start and its warm start."""
     from contactlab.multibody.kernels.kinematics import fill_frames
-    from contactlab.stepping.kernels.finish import compute_energies
+    from contactlab.stepping.kernels.free_motion import compute_energies
 
     packed, W, energy = world_arrays(world).packed, workspace(world.model), np.zeros(2)
     q, v = state.q.copy(), state.v.copy()

@@ -17,12 +17,11 @@ from contactlab.formulation.friction_backend import LAWS, FrictionBackend, frict
 from contactlab.formulation.solution import SMALLEST_FRACTION
 from contactlab.formulation.strategy_solver import EqualCompliance
 from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.stepping.callbacks import is_constant, tau_at
+from contactlab.stepping.callbacks import Contacts, Supply, contact_supplier, is_constant, tau_at
 from contactlab.stepping.driver import Driver, Targets, Tau
-from contactlab.stepping.external_contacts import Contacts, Supply, contact_supplier
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.prepared import Sleep, Thresholds, in_world
 from contactlab.stepping.step_result import StepBatch, StepResult
-from contactlab.stepping.world_numbers import Sleep, Thresholds, in_world
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.motion import PLANAR_EDGES

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.formulation.model_problem.options import PositionDrive, RowKind
+from contactlab.formulation.model_problem.drives import RowKind
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import normal_terms
 from contactlab.verification.dynamics import Blocks, mass_solve
@@ -81,12 +81,11 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
     drag, stiffness, push = np.zeros(nv), np.zeros(nv), np.zeros((ns, nv))
     for one in actions.damping:
         drag[world.place_of(one.body, one.coordinate)[0]] += one.value
-    for number, drive in enumerate(actions.drives):
-        if isinstance(drive, PositionDrive) and math.isinf(drive.max_force):
-            j, place = world.place_of(drive.joint, drive.coordinate)
-            drag[j] += drive.damping
-            stiffness[j] += drive.stiffness
-            push[:, j] += drive.damping * drive.target_velocity - drive.stiffness * (q[:, place] - targets[:, number])
+    for number, part in actions.springs:
+        j, place = world.place_of(actions.drives[number].joint, actions.drives[number].coordinate)
+        drag[j] += part.damping
+        stiffness[j] += part.stiffness
+        push[:, j] += part.damping * part.speed - part.stiffness * (q[:, place] - targets[:, number] - part.offset)
     n = len(world.joint_rows)
     error, k, gamma = np.zeros((ns, n)), np.zeros((ns, n, 2)), np.zeros((ns, n))
     lo, hi, expected = np.zeros(n), np.full(n, math.inf), np.full((ns, n), math.inf)
@@ -98,10 +97,9 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
         erp = stepper.erp if math.isnan(row.erp) else row.erp
         soft = row.kind in (RowKind.MIMIC, RowKind.LOOP) and stepper.cfm > 0.0
         equation[number] = row.kind in (RowKind.VELOCITY_DRIVE_RIGID, RowKind.MIMIC, RowKind.LOOP) and not soft
-        lo[number], hi[number] = -row.bound, row.bound
+        lo[number], hi[number] = row.low, row.bound
         motor = actions.drives[row.drive] if row.drive >= 0 else None
         if row.kind in (RowKind.SPRING, RowKind.LOOP, RowKind.MIMIC):
-            lo[number], hi[number] = -math.inf, math.inf
             off = q[:, row.place] - (row.factor * q[:, row.other_place] + row.offset)
             error[:, number] = off if row.kind == RowKind.MIMIC else phi[:, row.loop_row]
             gamma[:, number], term = stepper.cfm, erp * error[:, number] / h
@@ -124,21 +122,20 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
             approach = np.maximum(0.0, np.maximum(-before, -after))
             if motor is not None:
                 wanted = targets[:, row.drive]
-                if isinstance(motor, PositionDrive):
-                    wanted = (wanted - q[:, row.place]) / h + motor.target_velocity
+                if motor.needs_position:
+                    wanted = (wanted - q[:, row.place]) / h + row.speed
                 approach = np.maximum(approach, -row.sign * wanted)
             expected[:, number] = margin + h * approach - gap
             if not yields:
                 k[:, number] = terms
                 continue
             term = np.where(gap > 0.0, gap / h, row.stiffness * gap / give)
-        elif row.kind == RowKind.POSITION_DRIVE:
-            assert isinstance(motor, PositionDrive)
-            error[:, number] = q[:, row.place] - targets[:, row.drive]
-            gamma[:, number] = 1.0 / (h * motor.stiffness + motor.damping)
-            term = gamma[:, number] * (motor.stiffness * error[:, number] - motor.damping * motor.target_velocity)
+        elif row.stiffness or row.dissipation:
+            error[:, number] = q[:, row.place] - targets[:, row.drive] - row.offset
+            gamma[:, number] = 1.0 / (h * row.stiffness + row.dissipation)
+            term = gamma[:, number] * (row.stiffness * error[:, number] - row.dissipation * row.speed)
         elif row.kind != RowKind.MIMIC:
-            term = np.zeros(ns) if row.kind == RowKind.FRICTION else -targets[:, row.drive]
+            term = np.zeros(ns) if motor is None else -targets[:, row.drive]
         k[:, number] = term[:, None]
     return laws
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.model_problem.options import RowKind
+from contactlab.formulation.model_problem.drives import RowKind
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
 from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts

@@ -21,7 +21,7 @@ from contactlab.multibody.model import WORLD
 from contactlab.recording.record import surface_velocities
 from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.world_numbers import ARM, size_of
+from contactlab.stepping.prepared import ARM, size_of
 from contactlab.verification.dynamics import Blocks, Dynamics, dynamics, mass_times
 from contactlab.verification.motion import BodyKinematics
 from contactlab.world.world import World

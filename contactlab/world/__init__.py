@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.formulation.model_problem.options import RowKind
+from contactlab.formulation.model_problem.drives import RowKind
 from contactlab.naming import module_hooks
 from contactlab.world import sensors
 from contactlab.world.builder import WorldBuilder

@@ -15,7 +15,8 @@ import numpy as np
 
 from contactlab.constraints import ContactConstraint, CustomConstraint, LoopConstraint, PointPair
 from contactlab.constraints.custom import CustomRows
-from contactlab.formulation.model_problem.options import Drive, JointLimit, PositionDrive, RowKind
+from contactlab.formulation.model_problem.drives import Drive, DriveTerm, RowKind
+from contactlab.formulation.model_problem.options import JointLimit
 from contactlab.multibody import Model, integrate
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.overview import joint_axes
@@ -100,10 +101,9 @@ class JointActions:
         return not any(getattr(self, field.name) for field in fields(self))
 
     @property
-    def springs(self) -> dict[int, PositionDrive]:
-        """Position drives without force bounds, by their index in ``drives``; they are implicit, in the mass matrix."""
-        drives = enumerate(self.drives)
-        return {i: one for i, one in drives if isinstance(one, PositionDrive) and one.row_kind is None}
+    def springs(self) -> tuple[tuple[int, DriveTerm], ...]:
+        """Indices of drives, with their terms without force bounds: they are implicit, in the mass matrix."""
+        return tuple((i, term) for i, one in enumerate(self.drives) for term in one.terms() if term.is_implicit)
 
     def drive_number(self, name: str) -> int:
         """Return the number of a drive; -1 for an unknown name."""
@@ -231,10 +231,13 @@ class JointRow:
         +1 for the lower end of a range, -1 for the upper one, 0 for other rows.
     bound
         Position of a stop [rad, m]; of other rows the maximum force [N m, N].
+    low
+        Minimum force [N m, N] of rows without a stop.
     factor, offset
-        Restitution of a stop; multiplier and offset of a follower.
-    stiffness, dissipation
-        Stiffness and dissipation of a compliant stop, or of a spring.
+        Restitution of a stop; multiplier and offset of a follower; offset of a drive's target.
+    stiffness, dissipation, speed
+        Stiffness and dissipation of a compliant stop, of a spring, or of a drive; wanted speed of
+        the drive, also for a stop on its coordinate.
     erp
         Fraction of the error corrected in a step, NaN for the stepper's.
     other, other_place
@@ -254,10 +257,12 @@ class JointRow:
     place: int = -1
     sign: float = 0.0
     bound: float = math.inf
+    low: float = -math.inf
     factor: float = 0.0
     offset: float = 0.0
     stiffness: float = 0.0
     dissipation: float = 0.0
+    speed: float = 0.0
     erp: float = math.nan
     other: int = -1
     other_place: int = -1
@@ -283,6 +288,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
     rows = _loop_rows(world)
     for limit in actions.limits:
         dof, place, trees, name = _locate_coordinate(world, limit.joint, limit.coordinate)
+        drive = drives.get(dof, -1)
         for sign, end, bound in ((1.0, "lower", limit.lower), (-1.0, "upper", limit.upper)):
             if math.isfinite(bound):
                 rows.append(
@@ -294,20 +300,39 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
                         place,
                         sign,
                         bound,
-                        limit.restitution,
+                        factor=limit.restitution,
                         stiffness=limit.stiffness,
                         dissipation=limit.dissipation,
-                        drive=drives.get(dof, -1),
+                        speed=actions.drives[drive].terms()[0].speed if drive >= 0 else 0.0,
+                        drive=drive,
                         angular=_turns(world, limit.joint, limit.coordinate),
                     )
                 )
     for one in actions.friction:
         dof, place, trees, name = _locate_coordinate(world, one.body, one.coordinate)
-        rows.append(JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value))
-    for i, drive in enumerate(actions.drives):
-        dof, place, trees, _ = _locate_coordinate(world, drive.joint, drive.coordinate)
-        if drive.row_kind is not None:
-            rows.append(JointRow(drive.row_kind, str(drive.name), trees, dof, place, bound=drive.max_force, drive=i))
+        rows.append(
+            JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value, low=-one.value)
+        )
+    for i, motor in enumerate(actions.drives):
+        dof, place, trees, _ = _locate_coordinate(world, motor.joint, motor.coordinate)
+        rows += [
+            JointRow(
+                term.kind,
+                str(motor.name),
+                trees,
+                dof,
+                place,
+                bound=term.high,
+                low=term.low,
+                offset=term.offset,
+                stiffness=term.stiffness,
+                dissipation=term.damping,
+                speed=term.speed,
+                drive=i,
+            )
+            for term in motor.terms()
+            if not term.is_implicit
+        ]
     for follower in actions.mimics:
         dof, place, trees, name = _locate_coordinate(world, follower.body, 0)
         other, other_place, more, _ = _locate_coordinate(world, follower.followed, 0)

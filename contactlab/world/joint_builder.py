@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import ConstraintError, ConstraintSet
-from contactlab.formulation.model_problem.options import DRIVE_NAMES, Drive, JointLimit, PositionDrive
+from contactlab.formulation.model_problem.drives import DRIVE_NAMES, Drive
+from contactlab.formulation.model_problem.options import JointLimit
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
 from contactlab.multibody.joint_data import positions
 from contactlab.multibody.model import WORLD
@@ -63,7 +64,7 @@ class JointBuilder(ABC):
         self._add_actions(friction=self._coefficients("friction", joint, friction, coordinate))
 
     def add_drive(self, drive: Drive) -> None:
-        """Add a motor: a `VelocityDrive` or a `PositionDrive` of `contactlab.formulation`.
+        """Add a motor: a drive of `contactlab.formulation`, such as a `VelocityDrive` or a `PositionDrive`.
 
         Its force is taken at the end of the step, so that it is stable for any gains and any step. The same law in a
         ``tau`` function, evaluated at the start of the step, needs gains below 4 m / h^2 and 2 m / h. The target can
@@ -72,7 +73,7 @@ class JointBuilder(ABC):
         """
         if not isinstance(drive, Drive):
             raise SimulationConfigError("drive", f"must be a {DRIVE_NAMES}, got {type(drive).__name__}")
-        where = self._with_position if isinstance(drive, PositionDrive) else self._coordinate
+        where = self._with_position if drive.needs_position else self._coordinate
         body, coordinate = where("drive", drive.joint, drive.coordinate)
         if body in self._efforts and math.isinf(drive.max_force):
             drive = dataclasses.replace(drive, max_force=float(self._efforts[body][coordinate]))

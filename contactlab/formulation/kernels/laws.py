@@ -8,8 +8,7 @@ Four numbers, k, gamma, lo and hi, define a row:
     contact normal, limit     `unilateral_law`               same           0, inf
     friction, spin, rolling   -(rate of the surface)         0              mu fN, or a length times fN, see below
     equation of positions     rate + `equality_law`          cfm            -inf, inf
-    velocity drive            -target                        0              -bound, bound
-    position drive            `bounded_law`                  its own        -bound, bound
+    drive                     `bounded_law`                  its own        its own
     spring between points     `bounded_law`                  its own        -inf, inf
     dry friction              0                              0              -bound, bound
 
@@ -26,14 +25,10 @@ from typing import Final
 
 from lcp.kernels import kernel
 
-# Kinds of rows of joints, as `contactlab.formulation.model_problem.options.RowKind` has them.
+# Kinds of rows of joints with entries of their own, as `contactlab.formulation.model_problem.drives.RowKind` has them.
 LIMIT: Final = 0
-VELOCITY_DRIVE_RIGID: Final = 1
 MIMIC: Final = 2
 LOOP: Final = 3
-FRICTION: Final = 4
-VELOCITY_DRIVE: Final = 5
-POSITION_DRIVE: Final = 6
 SPRING: Final = 7
 
 
@@ -115,24 +110,23 @@ def equality_law(error: float, h: float, erp: float) -> float:
 
 @kernel(inline=True)
 def bounded_law(
-    kind: int,
     error: float,
     target: float,
-    bound: float,
+    low: float,
+    high: float,
     h: float,
     stiffness: float,
     damping: float,
-    target_velocity: float,
+    speed: float,
 ) -> tuple[float, float, float, float]:
-    """Return k, gamma, lo and hi of a row that controls one coordinate with bounded force: dry friction or a drive.
+    """Return k, gamma, lo and hi of a row with bounded force: dry friction, a part of a drive, or a spring.
 
-    A position drive has the force -stiffness (error + h s) - damping (s - target_velocity) at the end of the step. So
-    has a spring between points, with the rate s of its length. The other rows control the speed ``target``, which is 0
-    for dry friction.
+    With stiffness or damping the force is -stiffness (error + h s) - damping (s - speed) at the end of the step. So has
+    a spring between points, with the rate s of its length. The other rows control the speed ``target``, which is 0 for
+    dry friction.
     """
-    if kind in (POSITION_DRIVE, SPRING):
-        gamma = 1.0 / (h * stiffness + damping)
-        return gamma * (stiffness * error - damping * target_velocity), gamma, -bound, bound
-    if kind == FRICTION:
-        return 0.0, 0.0, -bound, bound
-    return -target, 0.0, -bound, bound
+    response = h * stiffness + damping
+    if response > 0.0:
+        gamma = 1.0 / response
+        return gamma * (stiffness * error - damping * speed), gamma, low, high
+    return 0.0 - target, 0.0, low, high

@@ -7,18 +7,13 @@ bodies, and the Delassus matrix is built from columns L^-T J^T along the branche
 
 from __future__ import annotations
 
+from contactlab.formulation.model_problem import drives
 from contactlab.formulation.model_problem.branches import Delassus, delassus
 from contactlab.formulation.model_problem.building import problem_data_from
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint
+from contactlab.formulation.model_problem.drives import *  # noqa: F403  # its __all__
 from contactlab.formulation.model_problem.inputs import Row, RowTable
-from contactlab.formulation.model_problem.options import (
-    BridgeError,
-    JointLimit,
-    PositionDrive,
-    Stabilisation,
-    Thresholds,
-    VelocityDrive,
-)
+from contactlab.formulation.model_problem.options import BridgeError, JointLimit, Stabilisation, Thresholds
 from contactlab.formulation.model_problem.problem import BodyLoad, ContactLoad, ModelProblem, ProblemRows
 
 __all__ = [
@@ -29,13 +24,12 @@ __all__ = [
     "Delassus",
     "JointLimit",
     "ModelProblem",
-    "PositionDrive",
     "ProblemRows",
     "Row",
     "RowTable",
     "Stabilisation",
     "Thresholds",
-    "VelocityDrive",
     "delassus",
     "problem_data_from",
 ]
+__all__ += drives.__all__

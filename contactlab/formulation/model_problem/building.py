@@ -13,19 +13,18 @@ from contactlab.constraints import ConstraintSet
 from contactlab.contact.friction_pyramid import check_edges
 from contactlab.formulation.model_problem.branches import instantaneous
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint, contact_geometry
+from contactlab.formulation.model_problem.drives import Drive
 from contactlab.formulation.model_problem.inputs import ProblemInputs, loop_rows, mimic_rows
 from contactlab.formulation.model_problem.joint_limit_rows import (
     Coordinates,
     Friction,
     Limits,
+    bounded_rows,
     limit_rows,
-    servos,
-    speed_rows,
 )
 from contactlab.formulation.model_problem.levels import checked_loads
 from contactlab.formulation.model_problem.options import (
     BridgeError,
-    Drive,
     Stabilisation,
     Thresholds,
     as_tuple,
@@ -90,7 +89,7 @@ def problem_data_from(
     friction
         Dry joint friction: "model" for the values of the description, None, or its bound [N m or N] by joint.
     drives
-        `VelocityDrive` and `PositionDrive` values. They and dry friction are boxed rows over a step; at acceleration
+        Such as `VelocityDrive` and `PositionDrive`. Drives and dry friction are boxed rows over a step; at acceleration
         level, see `ModelProblem.overloaded_joints`.
     loads
         Normal force [N], by name of contact, of contacts with torsional or rolling friction, which determines their
@@ -168,8 +167,7 @@ def problem_data_from(
             geometry=geometry,
             loads=checked_loads(listed, geometry.names, loads),
             limit_rows=limit_rows(model, coordinates, kin.q, limits),
-            speed_rows=speed_rows(model, coordinates, kin._v, friction, driven),
-            servos=servos(coordinates, kin.q, kin._v, driven),
+            bounded_rows=bounded_rows(model, coordinates, kin.q, kin._v, friction, driven),
             loops=loop_rows(model, kin, loops, how["loops"], time),
             mimics=mimic_rows(model, kin, mimics, how["mimics"]),
             constraint_set=loops,

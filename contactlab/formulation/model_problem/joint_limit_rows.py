@@ -15,16 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from contactlab.formulation.model_problem.options import (
-    DRIVE_NAMES,
-    BridgeError,
-    Drive,
-    JointLimit,
-    PositionDrive,
-    RowKind,
-    as_tuple,
-    at_least_zero,
-)
+from contactlab.formulation.model_problem.drives import DRIVE_NAMES, Drive, DriveTerm, RowKind
+from contactlab.formulation.model_problem.options import BridgeError, JointLimit, as_tuple, at_least_zero
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
@@ -149,98 +141,69 @@ Friction = Literal["model"] | Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
-class SpeedRow:
-    """Row that prescribes the speed of a coordinate with a force of limited size."""
+class BoundedRow:
+    """Dry friction of a coordinate, or a part of its drive."""
 
-    row_kind: RowKind
     label: str
     coordinate: Coordinate
-    target: float  # speed [rad/s or m/s]
-    bound: float  # largest force [N m or N]
+    term: DriveTerm
+    target: float  # of a soft term its position [rad or m], otherwise the speed [rad/s or m/s]
+    error: float  # of a soft term: position less target and offset
     speed: float  # speed of the coordinate at the instant
 
     @property
     def kind(self) -> str:
         """Kind of its row: "dry friction" or "drive"."""
-        return "dry friction" if self.row_kind == RowKind.FRICTION else "drive"
+        return "dry friction" if self.term.kind == RowKind.FRICTION else "drive"
 
     def terms(self, h: float) -> tuple[float, float, float, float]:
         """Return k, gamma and the bounds of its row over a step."""
         from contactlab.formulation.kernels.laws import bounded_law
 
-        return bounded_law(self.row_kind.value, 0.0, self.target, self.bound, h, 0.0, 0.0, 0.0)
+        one = self.term
+        return bounded_law(self.error, self.target, one.low, one.high, h, one.stiffness, one.damping, one.speed)
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest force [N m or N]."""
-        return self.terms(0.0)[2:]
+        return self.term.low, self.term.high
+
+    @property
+    def is_rigid(self) -> bool:
+        """Return True if it holds a speed with any force."""
+        return not self.term.is_soft and math.isinf(self.term.high)
 
     def has_target_speed(self, rest: float) -> bool:
         """Return True if the coordinate has the wanted speed, to within ``rest``."""
         return abs(self.speed - self.target) <= rest
 
     @property
-    def force_against(self) -> float:
-        """Return the force [N m or N] at another speed than the wanted one."""
-        return self.bounds[1 if self.target > self.speed else 0]
-
-
-@dataclass(frozen=True)
-class PositionDriveRow:
-    """A `PositionDrive` applied to its coordinate."""
-
-    label: str
-    coordinate: Coordinate
-    #: error, speed: Position less target, and speed.
-    error: float
-    speed: float
-    drive: PositionDrive
-    row_kind = RowKind.POSITION_DRIVE
-    kind = "drive"
-
-    def terms(self, h: float) -> tuple[float, float, float, float]:
-        """Return k, gamma and the bounds of its row over a step."""
-        from contactlab.formulation.kernels.laws import bounded_law
-
-        one = self.drive
-        gains = (one.stiffness, one.damping, one.target_velocity)
-        return bounded_law(self.row_kind.value, self.error, one.target, one.max_force, h, *gains)
-
-    @property
     def force(self) -> float:
-        """Force [N m or N] at the instant."""
-        law = -self.drive.stiffness * self.error - self.drive.damping * (self.speed - self.drive.target_velocity)
-        return max(-self.drive.max_force, min(self.drive.max_force, law))
+        """Force [N m or N] at the instant; of a row that holds a speed, at another speed than this."""
+        low, high = self.bounds
+        if not self.term.is_soft:
+            return high if self.target > self.speed else low
+        law = -self.term.stiffness * self.error - self.term.damping * (self.speed - self.term.speed)
+        return max(low, min(high, law))
 
 
-def speed_rows(
-    model: Model, coordinates: Coordinates, v: FloatArray, friction: Friction, drives: Sequence[Drive]
-) -> tuple[SpeedRow, ...]:
-    """Return the rows of dry friction of joints, then of velocity drives."""
+def bounded_rows(
+    model: Model, coordinates: Coordinates, q: FloatArray, v: FloatArray, friction: Friction, drives: Sequence[Drive]
+) -> tuple[BoundedRow, ...]:
+    """Return the rows of dry friction of joints, then of drives that hold a speed, then of other drives."""
     result = []
     for name, bound in _bounds(model, friction).items():
         largest = at_least_zero(bound, f"friction[{name!r}]")
         if largest > 0.0:
+            term = DriveTerm(RowKind.FRICTION, -largest, largest)
             for coordinate in coordinates.joint(name, "friction"):
                 label = f"dry friction of {coordinate.name}"
-                result.append(SpeedRow(RowKind.FRICTION, label, coordinate, 0.0, largest, float(v[coordinate.v])))
+                result.append(BoundedRow(label, coordinate, term, 0.0, 0.0, float(v[coordinate.v])))
     for drive, coordinate, label in _labelled(coordinates, drives):
-        if not isinstance(drive, PositionDrive):
-            speed = float(v[coordinate.v])
-            result.append(SpeedRow(drive.row_kind, label, coordinate, drive.target, drive.max_force, speed))
-    return tuple(result)
-
-
-def servos(
-    coordinates: Coordinates, q: FloatArray, v: FloatArray, drives: Sequence[Drive]
-) -> tuple[PositionDriveRow, ...]:
-    """Return the position drives."""
-    result = []
-    for drive, coordinate, label in _labelled(coordinates, drives):
-        if isinstance(drive, PositionDrive) and coordinate.q is not None:
-            error = float(q[coordinate.q]) - drive.target
-            result.append(PositionDriveRow(label, coordinate, error, float(v[coordinate.v]), drive))
-    return tuple(result)
+        for term in drive.terms():
+            error = 0.0 if coordinate.q is None else float(q[coordinate.q]) - drive.target - term.offset
+            result.append(BoundedRow(label, coordinate, term, drive.target, error, float(v[coordinate.v])))
+    return tuple(sorted(result, key=lambda row: row.term.is_soft))
 
 
 def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:
@@ -251,7 +214,7 @@ def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[D
         field = f"drives[{i}]"
         if not isinstance(drive, Drive):
             raise BridgeError(field, f"must be a {DRIVE_NAMES}, got {type(drive).__name__}")
-        if isinstance(drive, PositionDrive):
+        if drive.needs_position:
             coordinate, _ = coordinates.with_position(drive.joint, drive.coordinate, f"{field}.joint")
         else:
             coordinate = coordinates.coordinate(drive.joint, drive.coordinate, f"{field}.joint")

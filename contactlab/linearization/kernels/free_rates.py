@@ -231,9 +231,8 @@ def free_rates(
     if joints is not None:
         for s in range(joints.springs.shape[0]):
             spring = joints.springs[s]
-            stiffness = joints.drives[spring.drive].stiffness
-            m.X[spring.dof, spring.dof] -= h * stiffness
-            m.X[spring.dof, 3 * nv + spring.drive] += h * stiffness
+            m.X[spring.dof, spring.dof] -= h * spring.stiffness
+            m.X[spring.dof, 3 * nv + spring.drive] += h * spring.stiffness
     free_motion(world, work, joints, h, p)
     return GOOD
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC, POSITION_DRIVE, VELOCITY_DRIVE, rigid_contact_law
+from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC, rigid_contact_law
 from contactlab.linearization.kernels.contact_frames import axpy, copy, dot
 from contactlab.linearization.kernels.contact_rates import append_kink
 from contactlab.linearization.kernels.layout import (
@@ -333,20 +333,22 @@ def joint_row_kinks(
             kinks = record_kink(m, kinks, IMPACT, -1, 0, record, before + restitution_threshold, 1.0, -1)
         return kinks
     # Rows with bounds: the force reaches its bound, or leaves it.
-    if not row.bound < math.inf:
+    to_high, to_low = row.bound - entry.force, entry.force - row.low
+    distance = min(to_high, to_low)
+    if not distance < math.inf:
         return kinks
-    sign = 1.0 if entry.force >= 0.0 else -1.0
+    sign = 1.0 if to_high <= to_low else -1.0
     if u >= 0:
         add_force(m, u, -sign)
-        return record_kink(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, row.bound - abs(entry.force), per, 0)
+        return record_kink(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, distance, per, 0)
     # At its upper bound a row has s + k + gamma f <= 0.
     J = m.points[0, 0, 0]
     joint_row(J, joints, entry.row)
     add_row_rate(m, J, -sign)
-    if kind == POSITION_DRIVE:
-        axpy(m.way[:nv], -sign * gamma * joints.drives[d].stiffness, J)
-        m.way[3 * nv + d] += sign * gamma * joints.drives[d].stiffness
-    elif kind == VELOCITY_DRIVE:
+    if gamma > 0.0:
+        axpy(m.way[:nv], -sign * gamma * row.stiffness, J)
+        m.way[3 * nv + d] += sign * gamma * row.stiffness
+    elif d >= 0:
         m.way[3 * nv + d] += sign
     return record_kink(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, -sign * (entry.rate + k + gamma * entry.force), 1.0, 1)
 

@@ -20,10 +20,7 @@ from contactlab.formulation.kernels.laws import (
     LIMIT,
     LOOP,
     MIMIC,
-    POSITION_DRIVE,
     SPRING,
-    VELOCITY_DRIVE,
-    VELOCITY_DRIVE_RIGID,
     unilateral_law,
 )
 from contactlab.linearization.kernels.contact_frames import axpy, copy, dot
@@ -359,7 +356,7 @@ def find_row_modes(
                 fastest_of_stops(p, STOP_PUSH_RATE),
             )
         # A row with a bound: its force is known at the bound.
-        elif row.kind not in (MIMIC, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
+        elif entry.force >= row.bound * (1.0 - AT_BOUND) or entry.force <= row.low * (1.0 - AT_BOUND):
             m.row_mode[record] = 0
 
 
@@ -387,10 +384,10 @@ def joint_unknown(
         axpy(m.right[u, :nv], -1.0, m.loops[2, row.loop_row])
         by_error = erp / h if kind == LOOP else gamma * row.stiffness
         axpy(m.right[u, :nv], -by_error, m.loops[3, row.loop_row])
-    elif kind == POSITION_DRIVE:
-        axpy(m.right[u, :nv], -gamma * joints.drives[d].stiffness, m.H[u])
-        m.right[u, 3 * nv + d] = gamma * joints.drives[d].stiffness
-    elif kind in (VELOCITY_DRIVE, VELOCITY_DRIVE_RIGID):
+    elif gamma > 0.0:
+        axpy(m.right[u, :nv], -gamma * row.stiffness, m.H[u])
+        m.right[u, 3 * nv + d] = gamma * row.stiffness
+    elif d >= 0:
         m.right[u, 3 * nv + d] = 1.0
     # Row of the force, compliance and owner.
     copy(m.H[u], m.G[u])

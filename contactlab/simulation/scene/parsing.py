@@ -17,7 +17,8 @@ import numpy as np
 
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import HalfSpace, Material, PlacedShape
-from contactlab.formulation.model_problem.options import Drive, JointLimit
+from contactlab.formulation.model_problem.drives import Drive
+from contactlab.formulation.model_problem.options import JointLimit
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfMesh
 from contactlab.multibody.urdf.reading import rotation

@@ -59,7 +59,7 @@ class BatchState(ArrayTuple):
         "previous_tau": floats("B", "sleeping_nv"),  # no columns if nothing sleeps
         # Outputs.
         "tau": floats("B", "nv"),
-        "target": floats("B", "nd"),
+        "target": floats("B", "drives"),
         # Results of the last step.
         "q_before": floats("B", "nq"),  # the state at its start
         "v_before": floats("B", "nv"),

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 
-from contactlab.multibody.kernels.centroidal import energies
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
-from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_of
 from contactlab.stepping.kernels.blocks import SEEN_DEPTH
 from contactlab.stepping.kernels.detection import count_rest, keep_asleep
-from contactlab.stepping.kernels.free_motion import move_free_trees
-from contactlab.stepping.kernels.joint_island import store_joint_warm_start
-from contactlab.stepping.kernels.joint_rows import misses_stops
+from contactlab.stepping.kernels.free_motion import compute_energies, move_free_trees
+from contactlab.stepping.kernels.joint_rows import misses_stops, store_joint_warm_start
 from contactlab.stepping.kernels.kinematic import relative_velocity
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
@@ -64,24 +61,6 @@ from lcp.kernels import kernel
 
 # Fraction of the margin: a change of velocity that moves a point less than this in a step is not an impact.
 STRUCK = 0.05
-
-
-@kernel
-def compute_energies(
-    world: PackedWorld, W: FloatArray, q: FloatArray, v: FloatArray, sums: FloatArray, energy: FloatArray
-) -> bool:
-    """Fill ``energy`` (2,), kinetic and potential [J], of the state (q, v) that the head of W is filled for.
-
-    ``sums`` (11,) is scratch. Return False if state or energy are not finite; `commit` comes later, because it
-    overwrites the last good state.
-    """
-    t = tree(world.ints, world.floats)
-    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
-    energies(t, f.R, f.p, f.V, v, world.fixed, sums, energy)
-    total = energy[0] + energy[1]
-    for j in range(q.shape[0]):
-        total += q[j]
-    return math.isfinite(total)
 
 
 @kernel(inline=True)

@@ -1,4 +1,4 @@
-"""Joint rows that take part in a step, and their data; implicit damping and drives within the mass matrix.
+"""Rows of joints in a step and in an island, the equations among them; drives and dampers in the mass matrix.
 
 A drive or a damper without bounds has no row. Its force -K (q + h v+ - target) - D (v+ - speed) at the end of the step
 is linear in v+. So M + h D + h^2 K replaces M, and the constant part is added to the impulses of the step.
@@ -11,26 +11,36 @@ import math
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.kernels.rank import largest_entry
 from contactlab.constraints.kernels.rows import constraint_rows
-from contactlab.formulation.kernels.laws import (
-    LIMIT,
-    LOOP,
-    MIMIC,
-    POSITION_DRIVE,
-    SPRING,
-    bounded_law,
-    equality_law,
-    unilateral_law,
+from contactlab.formulation.kernels.bilateral import (
+    add_bilateral_impulses,
+    bilateral_work_size,
+    factor_bilateral,
+    fill_posed,
+    lock_terms,
+    project_rows,
 )
+from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC, SPRING, bounded_law, equality_law, unilateral_law
 from contactlab.stepping.kernels.blocks import STOP_DEPTH, STOP_PUSH_RATE, fastest_of_stops, solve_tree
 from contactlab.stepping.kernels.layout import (
+    BOXED,
+    COMPLIANT_EQUATION,
     TREE_DOF,
+    Chunk,
     FloatArray,
+    IntArray,
+    IslandWork,
     JointRows,
     PackedWorld,
     Parameters,
+    StepControl,
     StepWork,
 )
 from lcp.compiler.kernels import copy_array, fill_array
+from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
+from lcp.contacts.kernels.column_ranges import row_ranges
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.recover import add_impulses
 from lcp.kernels import kernel
 
 
@@ -45,17 +55,16 @@ def add_implicit(
     # damping of the tree's coordinates
     for j in range(first, last):
         M[j - first, j - first] += h * joints.damping[j]
-    # drives without bound: stiffness and damping, implicit in the velocity
+    # parts of drives without bounds: stiffness and damping, implicit in the velocity
     for s in range(joints.springs.shape[0]):
         spring = joints.springs[s]
         j = spring.dof
         if first <= j < last:
-            drive = joints.drives[spring.drive]
-            stiffness = drive.stiffness
-            damping = drive.damping
+            stiffness = spring.stiffness
+            damping = spring.damping
             M[j - first, j - first] += h * damping + h * h * stiffness
-            error = q[spring.place] - joints.target[spring.drive]
-            Mv[j] += h * (damping * drive.target_velocity - stiffness * error)
+            error = q[spring.place] - joints.target[spring.drive] - spring.offset
+            Mv[j] += h * (damping * spring.speed - stiffness * error)
 
 
 @kernel(inner=True)
@@ -113,8 +122,8 @@ def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -
             # the velocity that the stop's drive wants
             if d >= 0:
                 wanted = joints.target[d]
-                if joints.drives[d].stiffness > 0.0 or joints.drives[d].damping > 0.0:
-                    wanted = (wanted - work.q[row.place]) / h + joints.drives[d].target_velocity
+                if joints.needs_position[d] != 0:
+                    wanted = (wanted - work.q[row.place]) / h + row.speed
                 least = min(least, sign * wanted)
             # near enough to be reached in the step
             joints.error[i] = gap
@@ -124,8 +133,8 @@ def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -
             joints.error[i] = work.q[row.place] - (row.factor * work.q[row.other_place] + row.offset)
         elif kind in (LOOP, SPRING):
             joints.error[i] = joints.loop_error[row.loop_row]
-        elif kind == POSITION_DRIVE:
-            joints.error[i] = work.q[row.place] - joints.target[d]
+        elif d >= 0 and (row.stiffness > 0.0 or row.dissipation > 0.0):
+            joints.error[i] = work.q[row.place] - joints.target[d] - row.offset
 
 
 @kernel(inner=True)
@@ -186,14 +195,9 @@ def joint_law(
         return equality_law(error, h, own), cfm, -math.inf, math.inf
     if kind == LOOP:
         return joints.loop_rate[row.loop_row] + equality_law(error, h, own), cfm, -math.inf, math.inf
-    # bounded rows without a drive
-    if d < 0:
-        return bounded_law(kind, error, 0.0, row.bound, h, row.stiffness, row.dissipation, 0.0)
-    # drives
-    drive = joints.drives[d]
-    return bounded_law(
-        kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity
-    )
+    # rows with bounded force: dry friction, drives, springs
+    target = joints.target[d] if d >= 0 else 0.0
+    return bounded_law(error, target, row.low, row.bound, h, row.stiffness, row.dissipation, row.speed)
 
 
 @kernel(inline=True)
@@ -240,3 +244,205 @@ def fill_joint_row(
         solve_tree(world, work, tree, Y[at:end])
     # constant rate, softness and bounds
     return joint_law(work, joints, number, parameters)
+
+
+@kernel(inner=True)
+def count_joint_rows(joints: JointRows, island: IslandWork, i: int, cfm: float) -> None:
+    """Store the numbers nl, ng and nbox of limit, bilateral and boxed joint rows of island ``i`` in its progress."""
+    # boxed rows include position equations with compliance, without bounds on f
+    least = COMPLIANT_EQUATION if cfm > 0.0 else BOXED
+    nl = 0
+    nbox = 0
+    first = joints.row_start[i]
+    last = joints.row_start[i + 1]
+    for place in range(first, last):
+        row = joints.rows[joints.island_rows[place]]
+        if row.kind == LIMIT:
+            nl += 1
+        elif row.rank >= least:
+            nbox += 1
+    # the rest are bilateral
+    progress = island.progress[0]
+    progress.nl = nl
+    progress.ng = last - first - nl - nbox
+    progress.nbox = nbox
+
+
+@kernel(inner=True)
+def add_joint_rows(
+    world: PackedWorld, work: StepWork, joints: JointRows, rows: ContactSystem, i: int, parameters: Parameters
+) -> int:
+    """Fill the rows [L; G; B] of island ``i``, and the bounds of B; return the number of variables of its LCP."""
+    # places of the three kinds of rows
+    first = joints.row_start[i]
+    before = rows.nc + rows.nr
+    first_equation = before + rows.nl
+    boxed = first_equation + rows.nb
+    # fill each row, and store what its kind needs
+    for row in range(before, rows.k.shape[0]):
+        number = joints.island_rows[first + row - before]
+        k, gamma, low, high = fill_joint_row(world, work, joints, number, parameters, rows.J[row], rows.Y[row])
+        rows.k[row] = k
+        rows.gamma[row] = gamma
+        if first_equation <= row < boxed:
+            joints.G_scale[row - first_equation] = equation_scale(joints, number)
+            joints.G_error[row - first_equation] = joints.error[number]
+        if row >= boxed:
+            rows.lo[row - boxed] = low
+            rows.hi[row - boxed] = high
+    # number of variables
+    xs, ys = boxed_variables(rows.lo, rows.hi)
+    return first_limit(rows) + rows.nl + xs + ys
+
+
+@kernel(inner=True)
+def eliminate_equalities(rows: ContactSystem, spans: IntArray, joints: JointRows) -> None:
+    """Eliminate the equations G: fill J, Y = C J, k, gamma and v0 of the rows [N; F; L; B] in ``joints``.
+
+    Also fill the pseudo-inverse P of G M^-1 G^T. Rows have entries only in their ``spans``. Rows that the equations
+    lock become 0 in J, and their constant rate is in k.
+    """
+    # factors of the equations
+    nv = rows.v_free.shape[0]
+    ng = rows.nb
+    nu = rows.nc + rows.nr + rows.nl
+    own = rows.k.shape[0] - ng
+    G = rows.J[nu : nu + ng]
+    YG = rows.Y[nu : nu + ng]
+    P = view_2d(joints.P, 0, ng, ng)
+    factor_bilateral(G, YG, joints.G_scale[:ng], joints.G_error[:ng], P, joints.work[: bilateral_work_size(ng, nv)])
+    left = view_2d(joints.J, 0, own, nv)
+    responses = view_2d(joints.Y, 0, own, nv)
+    # the remaining rows
+    for row in range(own):
+        place = row if row < nu else row + ng
+        joints.k[row] = rows.k[place]
+        joints.gamma[row] = rows.gamma[place]
+        a, b, c, d = row_ranges(spans, row, nv)
+        for p in range(a, b):
+            left[row, p] = rows.J[place, p]
+            responses[row, p] = rows.Y[place, p]
+        for p in range(c, d):
+            left[row, p] = rows.J[place, p]
+            responses[row, p] = rows.Y[place, p]
+    # their projection along the equations
+    fill_posed(rows.J, rows.Y, rows.k, rows.v_free, spans, nu, ng, joints.posed[: 2 * own])
+    locked = joints.locked[:own]
+    project_rows(G, YG, P, left, responses, spans, locked, joints.work)
+    # velocity that satisfies the equations
+    v0 = joints.v0[:nv]
+    copy_array(rows.v_free, v0)
+    impulses = joints.f[:ng]
+    add_bilateral_impulses(G, YG, P, rows.k[nu : nu + ng], v0, impulses, joints.work)
+    lock_terms(locked, left, spans, v0, rows.v_free, joints.k[:own])
+    for row in range(own):
+        if locked[row] != 0:
+            fill_array(left[row], 0.0)
+
+
+@kernel(inner=True)
+def recover_with_equations(
+    rows: ContactSystem, joints: JointRows, forces: FloatArray, f: FloatArray, v_plus: FloatArray
+) -> None:
+    """Fill the forces f of all rows and v+ from the ``forces`` of the remaining rows, filled by `recover`.
+
+    v+ is formed only from the forces and M^-1, so that the certificate checks the forces.
+    """
+    # forces of the remaining rows, and the motion they give
+    ng = rows.nb
+    nu = rows.nc + rows.nr + rows.nl
+    m = rows.k.shape[0]
+    copy_array(rows.v_free, v_plus)
+    copy_array(forces, f[:nu])
+    copy_array(forces[nu:], f[nu + ng : m])
+    add_impulses(rows.h, f[:nu], rows.Y, rows.column_ranges, v_plus)
+    add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.column_ranges[nu + ng :], v_plus)
+    # impulses of the equations, from the motion without them
+    impulses = f[nu : nu + ng]
+    G = rows.J[nu : nu + ng]
+    P = view_2d(joints.P, 0, ng, ng)
+    add_bilateral_impulses(G, rows.Y[nu : nu + ng], P, rows.k[nu : nu + ng], v_plus, impulses, joints.work)
+    # impulses to forces
+    for i in range(ng):
+        impulses[i] /= rows.h
+
+
+@kernel(inner=True)
+def fill_joint_warm_start(island: IslandWork, joints: JointRows, rows: ContactSystem, i: int) -> bool:
+    """Fill z0 after the contacts with the previous step's variables of the same rows; return False if none exist."""
+    xs, _ = boxed_variables(rows.lo, rows.hi)
+    matched = False
+    x = first_limit(rows)
+    first = joints.row_start[i]
+    for place in range(joints.row_start[i + 1] - first):
+        # equations, and boxed rows with a given force, have no variables
+        box = place - rows.nl - rows.nb
+        if box < 0 <= place - rows.nl or (box >= 0 and rows.lo[box] == rows.hi[box]):
+            continue
+        # limits have one variable, boxed rows two
+        row = joints.island_rows[first + place]
+        was = joints.was_active[row] != 0
+        matched = matched or was
+        island.z0[x] = joints.previous_z[row, 0] if was else 0.0
+        if box >= 0:
+            island.z0[x + xs] = joints.previous_z[row, 1] if was else 0.0
+        x += 1
+    return matched
+
+
+@kernel(inner=True)
+def write_joint_rows(
+    rows: ContactSystem, island: IslandWork, joints: JointRows, chunk: Chunk, control: StepControl
+) -> None:
+    """Write the joint rows of the island in progress, and store their LCP variables by row."""
+    # places of the rows and of their variables
+    progress = island.progress[0]
+    i = control.island
+    before = rows.nc + rows.nr
+    nu = before + rows.nl
+    boxed = nu + rows.nb
+    xs, _ = boxed_variables(rows.lo, rows.hi)
+    limit = first_limit(rows)
+    x = limit + rows.nl
+    first = joints.row_start[i]
+    # variables of the row
+    for place in range(joints.row_start[i + 1] - first):
+        number = joints.island_rows[first + place]
+        row = before + place
+        z = joints.z[number]
+        z[0] = 0.0
+        z[1] = 0.0
+        if row < nu:
+            z[0] = island.z[limit + place]
+        elif row >= boxed and rows.lo[row - boxed] != rows.hi[row - boxed]:
+            z[0] = island.z[x]
+            z[1] = island.z[x + xs]
+            x += 1
+        # speed of the row after the step
+        rate = 0.0
+        for p in range(progress.nv):
+            rate += rows.J[row, p] * island.v_plus[p]
+        # its record
+        record = chunk.joint[control.chunk_joints + first + place]
+        record.step = control.step
+        record.island = i
+        record.row = number
+        record.error = joints.error[number]
+        record.force = island.f[row]
+        record.rate = rate
+        record.projection_multiplier = 0.0
+        record.z[0] = z[0]
+        record.z[1] = z[1]
+
+
+@kernel(inner=True)
+def store_joint_warm_start(joints: JointRows, chunk: Chunk, control: StepControl) -> None:
+    """At the end of a step, store which joint rows are active and their z, as the warm start of the next step.
+
+    Also record the drives' targets in the chunk, and count its joint rows.
+    """
+    for i in range(joints.active.shape[0]):
+        joints.was_active[i] = joints.active[i]
+        copy_array(joints.z[i], joints.previous_z[i])
+    copy_array(joints.target, chunk.drive_target[control.chunk_steps])
+    control.chunk_joints += joints.row_start[control.n_islands]

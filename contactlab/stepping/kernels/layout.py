@@ -556,27 +556,18 @@ class Chunk(ArrayTuple):
     }
 
 
-# Ranks of row classes: compliant equations, of FOLLOW and LOOP, are boxed if the stepper has a cfm.
-LIMIT, EQUATION, COMPLIANT_EQUATION, BOXED = range(4)
-
-
-class Drive(Record):
-    """Gains and target speed of a position drive, 0 for other drives."""
-
-    fields: ClassVar[dict[str, type]] = {
-        "stiffness": float,
-        "damping": float,
-        "target_velocity": float,
-    }
+# Ranks of the row classes "G or B" and B of `RowKind`: compliant equations are boxed if the stepper has a cfm.
+COMPLIANT_EQUATION, BOXED = 2, 3
 
 
 class Spring(Record):
-    """A position drive without bounds, which is implicit in the mass matrix."""
+    """A part of a drive without bounds, which is implicit in the mass matrix: see `DriveTerm`."""
 
     fields: ClassVar[dict[str, type]] = {
         "dof": int,
         "place": int,
         "drive": int,
+        **dict.fromkeys(("stiffness", "damping", "speed", "offset"), float),
     }
 
 
@@ -596,7 +587,7 @@ class JointRows(ArrayTuple):
         "rows": RECORDS,  # (n,) the numbers of a `contactlab.world.JointRow`, its kind and the rank of its class
         "row_trees": ints("n + 1"),  # trees of row i: trees[row_trees[i] : row_trees[i + 1]], ascending
         "trees": ints("trees"),
-        "drives": RECORDS,  # (nd,) `Drive`
+        "needs_position": ints("nd"),  # whether the drive's target is a position
         "springs": RECORDS,  # (ns,) `Spring`
         "loop_ints": ints("loops"),  # buffers of the model and its loops, as in `constraint_rows`
         "loop_floats": floats("loops"),

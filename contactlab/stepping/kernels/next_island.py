@@ -9,7 +9,7 @@ from __future__ import annotations
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp, place_joint_spans
 from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, posed_rows, rows_left
-from contactlab.stepping.kernels.joint_island import (
+from contactlab.stepping.kernels.joint_rows import (
     add_joint_rows,
     count_joint_rows,
     eliminate_equalities,
@@ -158,7 +158,7 @@ def add_joint_rows_stage(
     # rows, and their warm start
     rows = posed_rows(island, joints, parameters.h)
     progress.n = add_joint_rows(world, work, joints, rows, i, parameters)
-    if parameters.warm_start != 0 and fill_joint_warm_start(island, joints, rows, i, parameters.cfm):
+    if parameters.warm_start != 0 and fill_joint_warm_start(island, joints, rows, i):
         progress.has_z0 = 1
     # their column ranges, and the rows that remain after the elimination of equations
     trees = work.tree_start[i + 1] - work.tree_start[i]

@@ -24,9 +24,6 @@ from __future__ import annotations
 import math
 
 from contactlab.formulation.kernels.laws import LIMIT
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.integration import integrate_configuration
-from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.stepping.kernels.blocks import (
     PROJECTION_RATE,
     STOP_DEPTH,
@@ -41,7 +38,6 @@ from contactlab.stepping.kernels.blocks import (
     rows_left,
     scatter,
 )
-from contactlab.stepping.kernels.finish import compute_energies
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -61,7 +57,6 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from lcp.compiler.kernels import fill_array
-from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel
@@ -392,23 +387,3 @@ def project(
             apply_projection(world, work, island, joints, rows, chunk, control, p, s, dq)
     control.island += 1
     return NEXT_ISLAND
-
-
-@kernel
-def energies_unmoved(
-    world: PackedWorld,
-    work: StepWork,
-    q: FloatArray,
-    v_plus: FloatArray,
-    way: FloatArray,
-    h: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Fill ``out`` (n, 2) with the energies under v+ (n, nv) at q (n, nq) moved along ``way`` (n, nv) for h (n,)."""
-    W = work.W
-    for i in range(h.shape[0]):
-        integrate_configuration(world.ints, world.floats, q[i], way[i], h[i], work.q_plus)
-        fill_frames(
-            world.ints, world.floats, work.q_plus, v_plus[i], view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
-        )
-        compute_energies(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])

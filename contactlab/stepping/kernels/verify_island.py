@@ -22,7 +22,7 @@ from contactlab.formulation.kernels.agreement import CONSISTENT, certify_bilater
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.blocks import complete_rows, gather, posed_rows, rows_left, scatter
 from contactlab.stepping.kernels.finish import write_island, write_rows
-from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
+from contactlab.stepping.kernels.joint_rows import recover_with_equations, write_joint_rows
 from contactlab.stepping.kernels.layout import (
     ALL_TRIED,
     ANSWERED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 import platform
 import shutil
 import socket
@@ -119,6 +120,8 @@ def test_large_records_are_mapped(tmp_path, monkeypatch):
     # Another file at its path changes nothing for a reader that has it open.
     run.first(3).save(path)
     assert same(opened, run)
+    # A copy of it has the arrays themselves.
+    assert same(pickle.loads(pickle.dumps(opened)), run)
     i = int(run.contacts.step[5])
     assert np.array_equal(opened.problem(i).blocks().J, run.problem(i).blocks().J)
     run.save(path, compress=False)

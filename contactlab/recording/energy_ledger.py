@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 
 from contactlab.formulation.model_problem.drives import RowKind
 from contactlab.multibody import difference_batch
-from contactlab.recording.record import Record, iter_slices, surface_velocities
+from contactlab.recording.record import Record, asleep_dofs, iter_slices, surface_velocities
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
 from contactlab.stepping.memory import new_work
@@ -186,7 +186,7 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
     """Return the entries (n,) [J] of all steps, by name of the ledger."""
     h, tau = recording.h, recording.rows["tau"]
     mean = 0.5 * (recording.v[:-1] + recording.v[1:])
-    asleep = _asleep_dofs(recording)
+    asleep = asleep_dofs(recording)
     mean[asleep] = 0.0
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
     surface = surface_velocities(recording, recording.contacts)
@@ -254,14 +254,6 @@ def held_trees(recording: Record) -> IntArray:
     if recording.rows["asleep"].shape[1]:
         held |= recording.rows["asleep"] != 0
     return held
-
-
-def _asleep_dofs(recording: Record) -> NDArray[np.bool_]:
-    """Return flags (n, nv) of the velocities that were kept at 0 through each step."""
-    asleep = recording.rows["asleep"] != 0
-    if not asleep.shape[1]:
-        return np.zeros((recording.n_steps, recording.world.nv), dtype=bool)
-    return np.repeat(asleep, np.diff(recording.world.tree_starts), axis=1)
 
 
 def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
@@ -353,8 +345,6 @@ def joint_entries(recording: Record) -> dict[str, FloatArray]:
     """Return the work (n_steps,) [J] of each kind of joint action on the motion in a step, by ledger entry."""
     n, world = recording.n_steps, recording.world
     entries = {name: np.zeros(n) for name in JOINT_ENTRIES}
-    if world.joint_actions.is_empty:
-        return entries
     mean, h = 0.5 * (recording.v[:-1] + recording.v[1:]), recording.h
     damping, drives = implicit_forces(world, recording.q[:-1], recording.v[1:], recording.rows["drive_target"], h)
     entries["joint_damping"] += h * np.einsum("ij,ij->i", damping, mean)

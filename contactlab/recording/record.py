@@ -220,20 +220,8 @@ class Record:
         """
         if not 0 <= i <= self.n_steps:
             raise IndexError(f"state {i}: the record holds 0 .. {self.n_steps}")
-        ids, z = self.rows["start_contact_ids"], self.rows["start_z"]
-        row_ids, row_z = self.rows["start_row_ids"], self.rows["start_row_z"]
-        if i > 0:
-            chosen = self.rows_of_step("contact_step", i - 1)
-            ids, z = self.rows["contact_id"][chosen], self.rows["contact_z"][chosen]
-            chosen = self.rows_of_step("joint_step", i - 1)
-            row_ids, row_z = by_number(self.rows["joint_row"][chosen], self.rows["joint_z"][chosen])
-        h = float(self.h[i - 1] if i > 0 else self.rows["start_h"][0])
-        time, rest, tau = float(self.time[i]), self.rows["rest"][i], np.zeros(0)
-        if self.stepper.sleep is not None:
-            taus = self.rows["tau"]
-            tau = self.rows["start_tau"][0] if i == 0 else taus[i - 1] if taus.shape[0] else np.zeros(self.world.nv)
         try:
-            return StepperState(self.q[i], self.v[i], time, h, ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau)
+            return state_after(self.rows, i, i - self.n_steps - 1)
         except SimulationConfigError as error:
             raise RecordError(Path("record"), f"state {i}, {error.field}", error.detail) from error
 
@@ -243,6 +231,37 @@ class Record:
             raise IndexError(f"step {i}: the record holds 0 .. {self.n_steps - 1}")
         first, last = np.searchsorted(self.rows[name], (i, i + 1))
         return slice(int(first), int(last))
+
+
+def state_after(rows: Rows, step: int, at: int = -1) -> StepperState:
+    """Return the state after ``step`` steps, with its warm start.
+
+    Rows may lack earlier states and steps: ``at`` is the place of the state, and of the step before it, from the end.
+    """
+    if step:
+        contacts, joints = (
+            slice(*np.searchsorted(rows[name], (step - 1, step))) for name in ("contact_step", "joint_step")
+        )
+        ids, z, h = rows["contact_id"][contacts], rows["contact_z"][contacts], rows["h"][at]
+        row_ids, row_z = by_number(rows["joint_row"][joints], rows["joint_z"][joints])
+        # Stored only if bodies may sleep.
+        width = rows["start_tau"].shape[1]
+        tau = rows["tau"][at] if width and rows["tau"].shape[0] else np.zeros(width)
+    else:
+        ids, z, row_ids, row_z = (rows[f"start_{name}"] for name in ("contact_ids", "z", "row_ids", "row_z"))
+        h, tau = rows["start_h"][0], rows["start_tau"][0]
+    q, v, rest = (np.array(rows[name][at]) for name in ("q", "v", "rest"))
+    return StepperState(
+        q, v, float(rows["time"][at]), float(h), ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau
+    )
+
+
+def asleep_dofs(recording: Record, steps: slice | IntArray = slice(None)) -> NDArray[np.bool_]:
+    """Return flags (n, nv) of the velocities that were kept at 0 through each of n steps, by default of all."""
+    asleep, world = recording.rows["asleep"][steps] != 0, recording.world
+    if not asleep.shape[1]:
+        return np.zeros((asleep.shape[0], world.nv), dtype=bool)
+    return np.repeat(asleep, np.diff(world.tree_starts), axis=1)
 
 
 def surface_velocities(recording: Record, contacts: Any) -> FloatArray:

@@ -97,7 +97,7 @@ class Recording(Record):
         RecordError
             The record is missing, truncated, foreign or inconsistent; the error names file and field.
         """
-        opened = cls(*read_recording(Path(path)))
+        opened = read_recording(Path(path), cls)
         folders = [Path(root).resolve() for root in mesh_roots]
         if not folders:
             return opened

@@ -18,7 +18,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,23 +41,14 @@ from contactlab.stepping.time_stepping import FORMER_OPTIONS, TimeStepping
 from contactlab.world.world import World
 from problem_data.files import ARRAY_BYTES, NpzFile, Source, read_text, size_text, write_npz
 
+R = TypeVar("R", bound=Record)
+
 FORMAT = "contactlab.Recording"
 META = "meta"
 META_FILE = "meta.json"
 
 # A record up to this size is compressed when it is packed, and read completely when it is opened.
 LOAD_BYTES = 1 << 26
-
-
-class RecordParts(NamedTuple):
-    """The values of a `Recording`, in their order."""
-
-    world: World
-    stepper: TimeStepping
-    rows: Rows
-    environment: Mapping[str, str]
-    solver_description: str
-    timings: Rows
 
 
 class LazyRows(Mapping[str, NDArray[Any]]):
@@ -78,6 +69,10 @@ class LazyRows(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy has the arrays in memory, because the files can be replaced.
+        return dict, (dict(self),)
 
 
 def chunk_folder(path: Path) -> Path:
@@ -147,8 +142,8 @@ def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, in
         write_npz(path, sources, compress=size <= LOAD_BYTES)
 
 
-def read_recording(path: Path) -> RecordParts:
-    """Return the values of a `Recording` from a packed file or a folder of chunks; see `Recording.open`.
+def read_recording(path: Path, kind: type[R]) -> R:
+    """Return a record of this class from a packed file or a folder of chunks; see `Recording.open`.
 
     Small records are read at once; arrays of large ones are read when needed. Arrays are read-only. Raise `RecordError`
     if there is no record, or it is damaged.
@@ -176,7 +171,7 @@ def read_recording(path: Path) -> RecordParts:
     if small:
         # Read now, because chunks may be packed when the run continues.
         rows = dict(rows[0]), dict(rows[1])
-    return RecordParts(world, stepper, rows[0], meta["environment"], meta["solver"], rows[1])
+    return kind(world, stepper, rows[0], meta["environment"], meta["solver"], rows[1])
 
 
 def _join(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> NDArray[Any]:

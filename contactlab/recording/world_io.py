@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn, cast, get_args
 
 import numpy as np
 
@@ -135,8 +135,7 @@ def motion_from_json(data: Json) -> PrescribedMotion:
     """Return the motion of a kinematic body; a motion of a user's class becomes a `RecordedMotion`."""
     if data["type"] == "Motion":
         return RecordedMotion(Transform(*data["start"]))
-    motion: PrescribedMotion = _made("motion", data, _MOTIONS)
-    return motion
+    return cast("PrescribedMotion", _made("motion", data, _MOTIONS))
 
 
 def _to_json(value: Any) -> Json:
@@ -170,7 +169,7 @@ def _value_from_json(kind: str, value: Any) -> Any:
     if kind == "FloatArray":
         return np.array(value, dtype=np.float64)
     if kind.startswith("tuple"):
-        return tuple(joint_from_json(one) for one in value)
+        return tuple(joint_from_json(one) if isinstance(one, dict) else one for one in value)
     return float(value) if kind == "float" and isinstance(value, str) else value
 
 
@@ -225,7 +224,7 @@ def world_from_json(data: Json) -> World:
     builder.add_model(bodies.build(), q, v, limits=None)
     for entry in data["bodies"]:
         for one in entry["shapes"]:
-            shape, material = _shape_from_json(one["shape"]), _material_from_json(one["material"])
+            shape, material = _made("shape", one["shape"], _SHAPES), _material_from_json(one["material"])
             shown = one.get("shown", True)
             builder.add_shape(entry["name"], shape, material, placement=_placement(one), shown=shown, **_filter(one))
         for one in entry.get("visuals", ()):
@@ -307,8 +306,7 @@ def _visual_from_json(entry: Json) -> Shape | VisualMesh:
         return VisualMesh(str(data["mesh"]), None, (x, y, z))
     if data["type"] == SupportPoints.__name__:
         raise SimulationConfigError("visuals", f"{data['type']!r} is not a visual")
-    shape: Shape = _shape_from_json(data)
-    return shape
+    return cast("Shape", _made("shape", data, _SHAPES))
 
 
 def _filter_to_json(category: int, mask: int) -> Json:
@@ -364,10 +362,3 @@ def _shape_to_json(shape: Shape | BodyShape) -> Json:
     name, cls = next((name, cls) for name, cls in _SHAPES.items() if isinstance(shape, cls))
     values = ((field.name, getattr(shape, field.name)) for field in _fields(cls))
     return {"type": name} | {key: np.asarray(value).tolist() for key, value in values}
-
-
-def _shape_from_json(data: Json) -> Any:
-    """Return the shape from the name of its class and its fields; raise for an unknown name."""
-    if data["type"] not in _SHAPES:
-        raise SimulationConfigError("shape", f"unknown type {data['type']!r}")
-    return _SHAPES[data["type"]](**{name: value for name, value in data.items() if name != "type"})

@@ -12,12 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.recording.environment import environment, environment_changes
 from contactlab.recording.lock import Lock, LockHeldError
-from contactlab.recording.record import RecordError
+from contactlab.recording.record import RecordError, state_after
 from contactlab.recording.recording import Recording
 from contactlab.recording.storage import (
     META_FILE,
@@ -157,7 +154,7 @@ class RecordWriter:
             # A file may have no step, if a complete run was resumed.
             ends = files[0], next((file for file in reversed(files) if file.members["h"].shape[0]), files[0])
             first, last = (file.memory_map([name for name in FIELDS if name in file.members]) for file in ends)
-            begun = {"start": _last_state(first, 0), "state": _last_state(last, done)}
+            begun = {"start": state_after(first, 0, 0), "state": state_after(last, done, -1 if done else 0)}
             writer = cls(path, world, stepper, text, flush_seconds, **begun, done=done, files=len(files), packed=packed)
             writer._right = right.pop_all()
         return writer
@@ -264,25 +261,6 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-
-
-def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
-    """Return the state after ``step`` steps, with its warm start: the last of these rows, or for 0 the start's rows."""
-    if step == 0:
-        ids, z, h, at = rows["start_contact_ids"], rows["start_z"], rows["start_h"][0], 0
-        row_ids, row_z = rows["start_row_ids"], rows["start_row_z"]
-        tau = rows["start_tau"][0]
-    else:
-        first = np.searchsorted(rows["contact_step"], step - 1)
-        ids, z, h, at = rows["contact_id"][first:], rows["contact_z"][first:], rows["h"][-1], -1
-        first = np.searchsorted(rows["joint_step"], step - 1)
-        row_ids, row_z = by_number(rows["joint_row"][first:], rows["joint_z"][first:])
-        # Stored only if bodies may sleep, as in `Recording.state`.
-        tau = rows["tau"][-1] if rows["start_tau"].shape[1] and rows["tau"].shape[0] else np.zeros(0)
-    time, rest = float(rows["time"][at]), np.array(rows["rest"][at])
-    return StepperState(
-        rows["q"][at], rows["v"][at], time, float(h), ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau
-    )
 
 
 def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:

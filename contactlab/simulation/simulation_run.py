@@ -35,6 +35,8 @@ from contactlab.world.world import World
 
 # Steps between two inspections of contacts and motion: at first, and at most.
 LOOK, MOST = 64, 1024
+# Recorded steps that are joined: a step alone takes the memory of a whole chunk.
+JOINED = 256
 
 
 def checked_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
@@ -88,7 +90,8 @@ class Simulation:
         self._none = np.zeros(world.nv)
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
-        # The rows of the steps from a state; None unless steps are recorded.
+        # The rows of the steps from a state: portions of JOINED steps, and single steps; None unless they are recorded.
+        self._portions: list[Rows] = []
         self._kept: list[Rows] | None = [] if record else None
         self._start = begin
         self._recording: Recording | None = None  # made when it is first read
@@ -198,6 +201,8 @@ class Simulation:
                 self._fail()
             if self._kept is not None:
                 self._kept.append(driver.copied())
+                if len(self._kept) == JOINED:
+                    self._portions, self._kept = [*self._portions, rows_of_chunks(self._kept)], []
             if found:
                 warn_of(self._inspect_step())
                 found = driver.step < end
@@ -233,8 +238,8 @@ class Simulation:
         if self._kept is None:
             raise SimulationConfigError("record", "is False, so no step was kept: use Simulation(..., record=True)")
         if self._recording is None:
-            pieces: list[Rows] = [rows_of_chunks(self._kept)] if self._kept else []
-            self._recording = Recording.of_run(self.world, self.stepper, self._start, pieces)
+            last = [rows_of_chunks(self._kept)] if self._kept else []
+            self._recording = Recording.of_run(self.world, self.stepper, self._start, [*self._portions, *last])
         return self._recording
 
     @property
@@ -352,7 +357,7 @@ class Simulation:
         made = self._driver.step
         self._driver.restart(begin)
         self._past, self._next_inspection = self._past + made, self._next_inspection - made
-        self._start, self._kept = begin, None if self._kept is None else []
+        self._start, self._portions, self._kept = begin, [], None if self._kept is None else []
         self._contacts = self._recording = None
         self._begin_inspection()
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from contactlab.contact import BodyShape
+from contactlab.recording.record import asleep_dofs
 from contactlab.recording.world_io import RecordedMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
@@ -104,9 +105,8 @@ def _motion(
     state, v_plus, h = portion.state, portion.v_plus, portion.h[:, None]
     within = laws.within(portion.h)
     off = np.abs(mass_times(state.M, v_plus) + within * v_plus - momentum - h * laws.push - push)
-    asleep = _asleep(portion)
     # Sleeping trees do not move, so the equation does not apply to them.
-    off[asleep] = 0.0
+    off[asleep_dofs(portion.recording, portion.steps)] = 0.0
     laid = np.einsum("sn,snv->sv", np.abs(forces), np.abs(laws.J))
     size = state.momentum_size(portion.v) + state.momentum_size(v_plus)
     lengths = np.linalg.norm(impulses.reshape(-1, 3), axis=1)
@@ -180,14 +180,6 @@ def _energies(portion: StepSlice) -> FloatArray:
     return np.asarray(np.maximum(*(np.abs(one) / size for one in off)))
 
 
-def _asleep(portion: StepSlice) -> Any:
-    """Return a mask (ns, nv) of the velocities of trees that slept through a step of the portion."""
-    asleep, starts = portion.recording.rows["asleep"][portion.steps] != 0, portion.recording.world.tree_starts
-    if not asleep.shape[1]:
-        return np.zeros(portion.v.shape, dtype=bool)
-    return np.repeat(asleep, np.diff(starts), axis=1)
-
-
 def _check_sleep(portion: StepSlice, s: int) -> bool:
     """Return True if the sleep of step ``s`` of the portion is right, or the stepper has no sleep.
 
@@ -208,7 +200,7 @@ def _check_sleep(portion: StepSlice, s: int) -> bool:
         or np.any(after[asleep] != before[asleep])
         or np.any(after[~asleep] > (before[~asleep] + portion.h[s]) * (1.0 + ROUNDING))
         or np.any((after > 0.0) & (fastest >= sleep.speed))
-        or np.any(portion.v_plus[s, _asleep(portion)[s]] != 0.0)
+        or np.any(portion.v_plus[s, asleep_dofs(recording, slice(i, i + 1))[0]] != 0.0)
         or np.isin(touching, bodies).any()
         or any(np.any(recording.q[i][own] != recording.q[i + 1][own]) for own in where)
     )

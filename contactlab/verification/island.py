@@ -116,9 +116,7 @@ class ContactProblem:
         """Return mu times the largest sliding speed along an edge (nc,), by which a relaxed contact opens."""
         nc, leans, opening = self.fN.size, self.rows.cone_contacts, np.zeros(self.fN.size)
         slip = np.abs(self.J[nc:] @ self.v_plus + self.rows.kF)
-        fastest = np.zeros(leans.size)
-        np.maximum.at(fastest, self.rows.cone, slip)
-        opening[leans] = self.rows.mu * fastest
+        opening[leans] = self.rows.mu * largest_of(slip, self.rows.cone, leans.size)
         return opening
 
     def _rounding_error(self, k: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ body's tree. The first axis of every array counts states: one operation replaces
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import Model
+from contactlab.multibody.joints import Elementary
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.world import World
@@ -57,14 +59,9 @@ class BodyKinematics:
     own: slice  # the velocities of its tree in v
 
     def at(self, states: Any) -> BodyKinematics:
-        """Return the frame at the states ``states``, an index array or a slice of the first axis."""
+        """Return the frame at the states ``states``: a copy for an index array, views for a slice of the first axis."""
         R, p, Jw, Jv = self.R[states], self.p[states], self.Jw[states], self.Jv[states]
         return BodyKinematics(R, p, Jw, Jv, self.w[states], self.a[states], self.alpha[states], self.own)
-
-    def copy(self) -> BodyKinematics:
-        """Return an independent copy of the frame."""
-        R, p, Jw, Jv = self.R.copy(), self.p.copy(), self.Jw.copy(), self.Jv.copy()
-        return BodyKinematics(R, p, Jw, Jv, self.w.copy(), self.a.copy(), self.alpha.copy(), self.own)
 
     def point_jacobian(self, x: FloatArray) -> FloatArray:
         """Return the (ns, 3, n) velocity of the body's point at x (ns, 3) in world axes per unit of each velocity."""
@@ -109,7 +106,7 @@ def moving_bodies(world: World, q: FloatArray, v: FloatArray) -> dict[str, BodyK
         WORLD: BodyKinematics(np.tile(np.eye(3), (q.shape[0], 1, 1)), zero, none, none, zero, zero, zero, slice(0, 0))
     }
     for spec, tree in zip(model.bodies, world.body_trees, strict=True):
-        frame = frames[spec.parent].copy()
+        frame = frames[spec.parent].at(np.arange(q.shape[0]))
         if tree >= 0 and frame.own.stop == 0:
             frame.own = slice(int(starts[tree]), int(starts[tree + 1]))
             frame.Jw, frame.Jv = np.zeros((2, q.shape[0], 3, frame.own.stop - frame.own.start))
@@ -153,6 +150,15 @@ def rotation(quaternion: FloatArray) -> FloatArray:
     return np.asarray(np.eye(3) + 2.0 * (unit[:, :1, None] * K + K @ K))
 
 
+def motions_of(model: Model) -> Iterator[tuple[Elementary, slice, slice]]:
+    """Yield the elementary motions of all joints, with their places in q and in v."""
+    for spec in model.bodies:
+        i, j = model.q_slice(spec.name).start, model.v_slice(spec.name).start
+        for motion in spec.joint.chain():
+            yield motion, slice(i, i + motion.nq), slice(j, j + motion.nv)
+            i, j = i + motion.nq, j + motion.nv
+
+
 def tree_roots(model: Model) -> dict[str, str]:
     """Return for each moving body the root body of its tree: the first with a joint, seen from the world."""
     roots: dict[str, str] = {}
@@ -167,30 +173,24 @@ def tree_roots(model: Model) -> dict[str, str]:
 def integrate(model: Model, q: FloatArray, v: FloatArray, h: FloatArray) -> FloatArray:
     """Return the configurations (ns, nq) after moving from q along constant v for h (ns,) [s]."""
     out, along = np.array(q), h[:, None] * v
-    for spec in model.bodies:
-        i, j = model.q_slice(spec.name).start, model.v_slice(spec.name).start
-        for motion in spec.joint.chain():
-            turning = motion.nq in (4, 7)
-            straight = motion.nv - 3 if turning else motion.nv
-            out[:, i : i + straight] += along[:, j : j + straight]
-            if turning:
-                where = slice(i + straight, i + straight + 4)
-                out[:, where] = _turned(q[:, where], along[:, j + straight : j + motion.nv])
-            i, j = i + motion.nq, j + motion.nv
+    for motion, at_q, at_v in motions_of(model):
+        own, way = out[:, at_q], along[:, at_v]
+        if motion.nq in (4, 7):
+            own[:, :-4] += way[:, :-3]
+            own[:, -4:] = _turned(own[:, -4:], way[:, -3:])
+        else:
+            own += way
     return out
 
 
 def shifting(model: Model) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return masks of the entries of q (nq,) and v (nv,) that are lengths and linear velocities, not rotations."""
     of_q, of_v = np.zeros(model.nq, dtype=bool), np.zeros(model.nv, dtype=bool)
-    for spec in model.bodies:
-        i, j = model.q_slice(spec.name).start, model.v_slice(spec.name).start
-        for motion in spec.joint.chain():
-            straight = motion.nv - 3 if motion.nq in (4, 7) else motion.nv
-            # A pure shift has no rotation; a screw's coordinate is an angle.
-            if motion.nq in (3, 7) or (motion.t.any() and not motion.w.any()):
-                of_q[i : i + straight] = of_v[j : j + straight] = True
-            i, j = i + motion.nq, j + motion.nv
+    for motion, at_q, at_v in motions_of(model):
+        straight = motion.nv - 3 if motion.nq in (4, 7) else motion.nv
+        # A pure shift has no rotation; a screw's coordinate is an angle.
+        if motion.nq in (3, 7) or (motion.t.any() and not motion.w.any()):
+            of_q[at_q][:straight] = of_v[at_v][:straight] = True
     return of_q, of_v
 
 

@@ -18,7 +18,7 @@ from contactlab.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, move
 from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts
 from contactlab.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular
 from contactlab.verification.joints import JointLaws
-from contactlab.verification.motion import cross, integrate, shifting
+from contactlab.verification.motion import cross, integrate, motions_of, shifting
 from contactlab.verification.portion import Found, Islands, StepSlice, largest_of
 from contactlab.world.world import World
 
@@ -159,14 +159,11 @@ def _displacement_rate(world: World, d: FloatArray, v: FloatArray) -> FloatArray
     A rate is v, except for rotation vectors in body axes: v + d x v / 2 + d x (d x v) / 12, to third order in d.
     """
     out = np.array(v)
-    for spec in world.model.bodies:
-        at = world.model.v_slice(spec.name).start
-        for motion in spec.joint.chain():
-            if motion.nq in (4, 7):
-                own = slice(at + motion.nv - 3, at + motion.nv)
-                turn = cross(d[:, own], v[:, own])
-                out[:, own] += 0.5 * turn + cross(d[:, own], turn) / 12.0
-            at += motion.nv
+    for motion, _, at in motions_of(world.model):
+        if motion.nq in (4, 7):
+            own = slice(at.stop - 3, at.stop)
+            turn = cross(d[:, own], v[:, own])
+            out[:, own] += 0.5 * turn + cross(d[:, own], turn) / 12.0
     return out
 
 

@@ -157,11 +157,9 @@ def _points(
 
 def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
     """Return each distinct number of (n,) with its indices, both ascending."""
-    if not numbers.size:
-        return []
     order = np.argsort(numbers, kind="stable")
     found, first = np.unique(numbers[order], return_index=True)
-    return list(zip(map(int, found), np.split(order, first[1:]), strict=True))
+    return list(zip(found.tolist(), np.split(order, first)[1:], strict=True))
 
 
 def distinct(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
@@ -246,12 +244,5 @@ def largest_of(values: FloatArray, island: IntArray, count: int) -> FloatArray:
 def worst_of(values: FloatArray, island: IntArray) -> tuple[IntArray, IntArray]:
     """Return the islands with values (m,), and the index of the largest of each; NaN counts as largest."""
     order = np.lexsort((np.where(np.isnan(values), np.inf, values), island))
-    found, first = np.unique(island[order], return_index=True)
-    last = np.append(first[1:], order.size) - 1
-    return found, order[last] if order.size else order
-
-
-def largest_entry(W: Matrix) -> FloatArray:
-    """Return the largest magnitude (m,) in every row of a sparse matrix."""
-    count = W.shape[0]
-    return largest_of(np.abs(W.data), np.repeat(np.arange(count), np.diff(W.indptr)), count)
+    last = np.flatnonzero(np.diff(island[order], append=-1))
+    return island[order[last]], order[last]

@@ -67,12 +67,16 @@ def final_basis(
 
 @kernel(inner=True)
 def accept(t: FinalBasis, k: int, tolerance: float) -> bool:
-    """Fill z with the solution of the basis ``active[:k]``, its negative entries set to zero.
+    """Fill z with the solution of the basis ``active[:k]``; return False if it is singular or z does not pass.
 
-    Return False if the basis is singular or z does not solve the problem, see `meets`.
+    See `passes`.
     """
-    if not solve_active(t.M, t.q, t.row, t.column, t.active, k, t.A, t.perm, t.work, t.z):
-        return False
+    return solve_active(t.M, t.q, t.row, t.column, t.active, k, t.A, t.perm, t.work, t.z) and passes(t, tolerance)
+
+
+@kernel(inner=True)
+def passes(t: FinalBasis, tolerance: float) -> bool:
+    """Set negative entries of z to zero; return True if z then solves the problem, see `meets`."""
     for i in range(t.z.shape[0]):
         if t.z[i] < 0.0:
             t.z[i] = 0.0

@@ -20,6 +20,7 @@ import numpy as np
 
 from lcp.compiler.views import view_1d
 from lcp.kernels import ITERATION_LIMIT, PORTION, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED, Floats, Ints, kernel
+from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.equilibrate import balance, equilibrate, equilibrate_more, largest_of
 from lcp.kernels.final_basis import (
     STRICTNESS,
@@ -29,6 +30,7 @@ from lcp.kernels.final_basis import (
     forget_best,
     keep_best,
     meets,
+    passes,
     polish,
     take_best,
 )
@@ -171,11 +173,12 @@ def lemke_drive(
                 if z0[i] > 0.0:
                     active[k] = i
                     k += 1
-            if accept(end, k, strict):
+            regular = solve_active(M, q, t.row, t.column, active, k, t.A, t.perm, end.work, z)
+            if regular and passes(end, strict):
                 info[WARM] = WARM_BASIS
                 return SOLVED
             if k > 0:
-                r = warm_start(t, M, q, z0, wanted, k)
+                r = warm_start(t, M, q, z0, wanted, k, regular)
                 info[RESTART] = -1
                 info[ENTERING] = 2 * n
                 info[PATH_END] = min(limit, max(16, k))

@@ -12,12 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.lemke_exchanges import advance
+from lcp.kernels.lemke_exchanges import advance, pending_limit
 from lcp.kernels.lemke_tableau import (
     MOST_PENDING,
     PENDING,
+    SMALL,
     STORED,
     Tableau,
+    base_tableau,
     copy_column,
     exchange,
     first_tableau,
@@ -116,20 +118,24 @@ def rebuild(t: Tableau, M: Floats, q: Floats, wanted: Ints) -> bool:
 
 
 @kernel
-def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: int) -> int:
+def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: int, regular: bool) -> int:
     """Form the dictionary of the basis {z0 > 0}, its artificial column as ``entry``; return the row it enters in.
 
-    Of its k columns the ones that depend on others are left out. Returns -1 if a path is not worth following: no basic
-    value is negative, or too many are.
+    The k indices are in ``active``; ``regular``: their block is factored in A. Otherwise columns that depend on others
+    are left out. Returns -1 if a path is not worth following: no basic value is negative, or too many are.
     """
-    # The dictionary of the basis.
+    # The dictionary of the basis: by its factors, if it is large and there is memory for exchanges besides its columns.
     n = q.shape[0]
     for i in range(n):
-        wanted[i] = 0 if z0[i] > 0.0 else 1
-        wanted[n + i] = 1 - wanted[i]
         t.cover[i] = 0.0
-    wanted[2 * n] = 0
-    form_basis(t, M, q, wanted, 1e-9)
+    if regular and n > SMALL and k + 32 <= pending_limit(n):
+        base_tableau(t, M, q, k)
+    else:
+        for i in range(n):
+            wanted[i] = 0 if z0[i] > 0.0 else 1
+            wanted[n + i] = 1 - wanted[i]
+        wanted[2 * n] = 0
+        form_basis(t, M, q, wanted, 1e-9)
     # Decide whether a path is worth following.
     x = t.x
     r = 0

@@ -3,7 +3,12 @@
 A dictionary x_B = x + sum_c T_c y_c has one column per nonbasic variable: w_i is variable i, z_i is n + i, the
 artificial variable is 2 n. At first all w are basic, column c < n is the column of z_c, and column n is the covering
 vector. A column is unchanged (`ORIGINAL`), or stored in a row of ``T`` with the exchanges before ``stamp`` (`STORED`),
-or left by exchange ``stamp - 1`` (`LEFT_BEHIND`); later exchanges are pending (`lcp.kernels.lemke_exchanges`).
+or left by exchange ``stamp - 1`` (`LEFT_BEHIND`), or follows from a factored basis (`OUTSIDE_BASE`, `IN_BASE`); later
+exchanges are pending (`lcp.kernels.lemke_exchanges`).
+
+With a basis {z_a, w_b} whose block M_aa is factored, a column or right-hand side y of the first dictionary becomes s =
+-M_aa^-1 y_a in the rows of a and y_b + M_ba s in the others (principal pivot transform: Cottle, Pang and Stone 1992,
+section 2.3). The columns of M_ba are in the places of the first exchanges.
 """
 
 from __future__ import annotations
@@ -12,9 +17,11 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels.basis_solve import lu_solve
 from lcp.kernels.lemke_exchanges import (
     TABLE,
     Exchanges,
+    add_block,
     advance,
     append,
     column_left_behind,
@@ -23,7 +30,8 @@ from lcp.kernels.lemke_exchanges import (
     pending_limit,
 )
 
-ORIGINAL, STORED, LEFT_BEHIND = range(3)
+# The last two: nonbasic z_c, or w_c of an index c of a, in the dictionary of the factored basis.
+ORIGINAL, STORED, LEFT_BEHIND, OUTSIDE_BASE, IN_BASE = range(5)
 
 # Rows up to which updating the whole tableau at every exchange, with the same bits, takes less time.
 SMALL: Final = 32
@@ -33,7 +41,7 @@ SHORT: Final = 64
 # Indices in ``counts``.
 # UPDATED: columns that the update in progress has finished.
 # WHOLE_KEPT: 1: every column is stored, and every exchange is applied to all of them immediately.
-PENDING, MOST_PENDING, UPDATED, WHOLE_KEPT, COUNTS = range(5)
+PENDING, MOST_PENDING, BASE_SIZE, UPDATED, WHOLE_KEPT, COUNTS = range(6)
 
 
 class Tableau(NamedTuple):
@@ -44,11 +52,11 @@ class Tableau(NamedTuple):
     x: Floats  # padded: values of the basic variables
     size: Floats  # padded: largest magnitude that was added to each of them
     entry: Floats  # padded: the entering column
-    ratio: Floats  # padded: step at which each basic variable blocks
+    ratio: Floats  # padded: step at which each basic variable blocks; scratch between two ratio tests
+    solution: Floats  # padded scratch
     row: Floats
     column: Floats
     cover: Floats
-    solution: Floats  # n scratch
     A: Floats  # (n, n): a factored basis
     basis: Ints  # n
     nonbasis: Ints  # n + 1
@@ -65,7 +73,7 @@ def tableau_floats(n: int) -> int:
     """Return the number of floats of the tableau."""
     width = padded(n)
     exchanges = pending_limit(n)
-    return (n + 1 + exchanges) * width + n * n + TABLE * exchanges + 4 * width + 4 * n + 8
+    return (n + 1 + exchanges) * width + n * n + TABLE * exchanges + 5 * width + 3 * n + 8
 
 
 @kernel(inline=True)
@@ -81,8 +89,8 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     exchanges = pending_limit(n)
     # The basic values and the basis come first: `artificial_value` reads them without the rest.
     # Starts of the parts of both workspaces.
-    a = 4 * width
-    b = a + 4 * n
+    a = 5 * width
+    b = a + 3 * n
     c = b + 8
     d = c + TABLE * exchanges
     e = d + exchanges * width
@@ -102,10 +110,10 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
         view_1d(wf, width, width),
         view_1d(wf, 2 * width, width),
         view_1d(wf, 3 * width, width),
+        view_1d(wf, 4 * width, width),
         view_1d(wf, a, n),
         view_1d(wf, a + n, n),
         view_1d(wf, a + 2 * n, n),
-        view_1d(wf, a + 3 * n, n),
         view_2d(wf, f, n, n),
         view_1d(wi, 0, n),
         view_1d(wi, n, n + 1),
@@ -218,6 +226,58 @@ def original_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
         y[i] = 0.0
 
 
+@kernel(inner=True)
+def through_base(t: Tableau, k: int, y: Floats) -> None:
+    """Convert a column y (padded) of the first dictionary to the dictionary of the basis factored in A, of size k."""
+    # s, in whole blocks of eight.
+    s = t.solution
+    for j in range(k):
+        t.ratio[j] = -y[t.active[j]]
+        y[t.active[j]] = 0.0
+    lu_solve(view_2d(t.A, 0, k, k), k, t.perm, t.ratio, s)
+    for j in range(k, (k + 7) // 8 * 8):
+        s[j] = 0.0
+    # The rows outside a, then those of a.
+    for block in range((k + 7) // 8):
+        add_block(t.exchanges, block, s[8 * block :], y)
+    for j in range(k):
+        y[t.active[j]] = s[j]
+
+
+@kernel
+def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
+    """Form the dictionary of the basis of the k indices in ``active``, whose block is factored in A."""
+    # Exchange z_a and w_a in the first dictionary.
+    first_tableau(t, q)
+    n = q.shape[0]
+    blocks = (k + 7) // 8
+    for c in range(n):
+        t.kind[c] = OUTSIDE_BASE
+        t.stamp[c] = 8 * blocks
+    for j in range(k):
+        i = t.active[j]
+        t.basis[i] = n + i
+        t.nonbasis[i] = i
+        t.position[i] = i
+        t.position[n + i] = -1
+        t.kind[i] = IN_BASE
+    # The columns of M_ba, zero in the rows of a.
+    U = t.exchanges.U
+    for j in range(8 * blocks):
+        target = U[j]
+        for i in range(target.shape[0]):
+            target[i] = 0.0
+    for i in range(n):
+        if t.basis[i] == i:
+            source = M[i]
+            for j in range(k):
+                U[j, i] = source[t.active[j]] * t.row[i] * t.column[t.active[j]]
+    # Basic values; later exchanges follow the columns.
+    through_base(t, k, t.x)
+    t.counts[BASE_SIZE] = k
+    t.counts[PENDING] = 8 * blocks
+
+
 @kernel(inline=True)
 def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
     """Fill y (padded) with column c as it was after ``stamp[c]`` of the pending exchanges."""
@@ -229,6 +289,14 @@ def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
         source = t.T[c]
         for i in range(y.shape[0]):
             y[i] = source[i]
+    elif kind == OUTSIDE_BASE:
+        original_column(t, M, c, y)
+        through_base(t, t.counts[BASE_SIZE], y)
+    elif kind == IN_BASE:
+        for i in range(y.shape[0]):
+            y[i] = 0.0
+        y[c] = -1.0
+        through_base(t, t.counts[BASE_SIZE], y)
     else:
         column_left_behind(t.exchanges, t.stamp[c] - 1, t.counts[PENDING], y)
 

@@ -32,7 +32,7 @@ import numpy as np
 from limited import allow, tell, told
 from tables import environment, markdown
 
-from contactlab.conformance.adapters.peers import import_mujoco
+from contactlab.conformance.peers import import_mujoco
 from lcp.contacts.strategies import STRATEGY_NAMES
 
 # Number of islands by strategy; "solver": islands without contacts, of solvers, or without solution.

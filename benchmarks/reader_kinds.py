@@ -136,7 +136,7 @@ def read_mesh(path: Path) -> object:
 def read_problems(path: Path) -> object:
     """Read as a race does: errors are reported per file, and the other files are still read."""
     from contactlab.lab.datasets import load_problems
-    from contactlab.lab.errors import DatasetError
+    from contactlab.lab.datasets.files import DatasetError
 
     found = list(load_problems(path))
     for _, problem in found:

@@ -37,7 +37,7 @@ from simulation_ours import BATCH, our_run, our_runs, world
 from simulation_scenes import Scene, free_boxes, resting_boxes, scenes, stacked_boxes
 from tables import environment, markdown, write
 
-from contactlab.conformance.adapters.peers import import_mujoco
+from contactlab.conformance.peers import import_mujoco
 from contactlab.simulation import SimulationError, TimeStepping, simulate
 from lcp.compiler import count_compilations
 

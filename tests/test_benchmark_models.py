@@ -92,7 +92,7 @@ def test_a_release_with_wrong_results_is_refused(monkeypatch: pytest.MonkeyPatch
     """No figure is measured beside MuJoCo 4.0.0, and the message says why and what to install."""
     import mujoco
 
-    from contactlab.conformance.adapters.peers import import_mujoco
+    from contactlab.conformance.peers import import_mujoco
 
     monkeypatch.setattr(mujoco, "__version__", "4.0.0")
     with pytest.raises(ImportError, match=r"4\.0\.0 has a wrong Hessian .*pip install"):

@@ -9,7 +9,7 @@ import pytest
 
 from contactlab.cli import main
 from contactlab.conformance import CASES, CaseVerdict, conform, engine_of
-from contactlab.conformance.adapters.ours import Contactlab
+from contactlab.conformance.engines import Contactlab
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 FAST = (

@@ -15,10 +15,9 @@ import pytest
 
 import lcp
 from contactlab.cli import main
-from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race
 from contactlab.lab.racing.external_solvers import installed
-from contactlab.lab.racing.kinds import keep_problem, read_problem
+from contactlab.lab.racing.kinds import RaceError, keep_problem, read_problem
 from contactlab.lab.racing.report import sources_digest
 from contactlab.lab.racing.trial import residual_curve, trial
 
@@ -227,7 +226,7 @@ def test_a_hanging_solver_is_ended(own: Path, tmp_path: Path, monkeypatch: pytes
         "import time\nclass Hang:\n    def solve(self, problem, **_):\n"
         "        time.sleep(120.0 if problem.n == 2 else 0.0)\n"
     )
-    monkeypatch.setattr("contactlab.lab.racing.racing.KILL_DELAY_SECONDS", 8.0)
+    monkeypatch.setattr("contactlab.lab.racing.KILL_DELAY_SECONDS", 8.0)
     begun = time.monotonic()
     report = race([("easy", EASY)], f"{file}:Hang,Lemke", time_limit=0.5, jobs=1, curves=0)
     assert [row.status for row in report.rows] == ["TIMEOUT", "SOLVED"]

@@ -9,9 +9,8 @@ import pytest
 
 import lcp
 from contactlab.cli import main
-from contactlab.lab.errors import RaceError
-from contactlab.lab.racing import entrant_of, race
-from contactlab.lab.racing.racing import _source
+from contactlab.lab.racing import _source, entrant_of, race
+from contactlab.lab.racing.kinds import RaceError
 from contactlab.simulation import TimeStepping, simulate
 from tests.simulation_scenes import cube_at_rest
 

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import lcp
-from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
 from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from
 from contactlab.lab.racing.external_solvers import SiconosLCP
-from contactlab.lab.racing.kinds import KINDS, kind_of, problem_class_of
+from contactlab.lab.racing.kinds import KINDS, RaceError, kind_of, problem_class_of
 from lcp import conformance
 
 OWN = """

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from contactlab.cli import side_process
+from contactlab.cli import main, side_process
 from contactlab.cli.demo import SIDE_PARTS
-from contactlab.cli.main import main
 from lcp.compiler.compile_events import compilation_begins
 
 

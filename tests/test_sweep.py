@@ -157,6 +157,14 @@ def test_a_poisoned_task_harms_no_other(poisoned: dict[str, dict[str, Any]]) -> 
 
 
 @pytest.mark.slow
+def test_a_time_limit_needs_no_names_of_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that the sweep ends has the outcome timeout, too, where exit statuses do not name a signal."""
+    monkeypatch.setattr(signal, "Signals", ())
+    row = sweep(sweep_tasks.poison, [{"kind": "hang"}], jobs=1, time_limit=2.0).rows[0]
+    assert row["outcome"] == "timeout"
+
+
+@pytest.mark.slow
 def test_a_worker_killed_from_outside_is_replaced(tmp_path: Path) -> None:
     """The task is run again; without retries it is lost, and remains so until it is requested again."""
     task = {"mark": str(tmp_path / "mark")}

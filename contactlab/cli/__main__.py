@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from contactlab.cli.main import main
+from contactlab.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -15,9 +15,8 @@ import numpy as np
 from contactlab.cli import arguments as kinds
 from contactlab.cli.arguments import command, option
 from contactlab.lab.datasets import load_cube_tosses
-from contactlab.lab.datasets.files import data_path, only_file
+from contactlab.lab.datasets.files import DatasetError, data_path, only_file
 from contactlab.lab.datasets.recordings import PlanarImpacts, find_planar_impacts, load_planar_impacts
-from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
 from contactlab.studies import MODELS, TossReport, format_table, run_tosses
 from contactlab.studies.planar_fit import (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contactlab.lab.errors import DatasetError, RaceError
+from contactlab.lab.datasets.files import DatasetError
 from contactlab.lab.racing import RaceReport, race
+from contactlab.lab.racing.kinds import RaceError
 from contactlab.lab.sweeps import SceneGrid, SweepError, SweepResult, sweep
 
 __all__ = [

@@ -20,8 +20,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.errors import DatasetError
+from problem_data.errors import FileError
 from problem_data.files import NpzFile
+
+
+class DatasetError(FileError):
+    """A data file that cannot be used: unreadable, of another kind, truncated, or with an invalid entry.
+
+    Parameters
+    ----------
+    path
+        The file.
+    field
+        The array at fault, with the index of its first offending entry if there is one (``pos[12, 2]``); empty if the
+        whole file is at fault.
+    message
+        The error, with the offending value.
+    """
+
+    def __init__(self, path: str | Path, field: str, message: str) -> None:
+        self.path, self.field, self.message = Path(path), field, message
+        super().__init__(f"{path}: {field}: {message}" if field else f"{path}: {message}")
+
+    def __reduce__(self) -> tuple[type[DatasetError], tuple[Path, str, str]]:
+        """Rebuild from the three arguments, so that worker processes can return the error."""
+        return type(self), (self.path, self.field, self.message)
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lcp
-from contactlab.lab.datasets.files import require
-from contactlab.lab.errors import DatasetError
+from contactlab.lab.datasets.files import DatasetError, require
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data.files import ARRAY_BYTES, read_bytes, size_text
 

@@ -16,9 +16,8 @@ import lcp
 import problem_data
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.discretized import form_cone_problem, form_discretized_lcp
-from contactlab.lab.datasets.files import Arrays, array_names, data_path
+from contactlab.lab.datasets.files import Arrays, DatasetError, array_names, data_path
 from contactlab.lab.datasets.formats import load_fclib, load_siconos, mixed_problem
-from contactlab.lab.errors import DatasetError
 from contactlab.simulation import RecordError, Recording
 
 Problem: TypeAlias = lcp.LCP | lcp.MLCP | lcp.BoxLCP | lcp.FrictionProblem | lcp.GlobalFrictionProblem

@@ -59,8 +59,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.files import Arrays, file_with, require
-from contactlab.lab.errors import DatasetError
+from contactlab.lab.datasets.files import Arrays, DatasetError, file_with, require
 from contactlab.spatial.arrays import FloatArray
 from problem_data.files import read_text
 

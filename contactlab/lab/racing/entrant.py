@@ -23,9 +23,8 @@ from types import ModuleType
 from typing import Any
 
 import lcp
-from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.external_solvers import ALL_PEERS, installed
-from contactlab.lab.racing.kinds import KINDS, Kind, problem_class_of
+from contactlab.lab.racing.kinds import KINDS, Kind, RaceError, problem_class_of
 from lcp.method import replace_fields
 
 OURS, PEER, OWN = "contactlab", "peer", "own"

@@ -19,8 +19,13 @@ from typing import Any
 import numpy as np
 
 import lcp
-from contactlab.lab.errors import DatasetError, RaceError
+from contactlab.lab.datasets.files import DatasetError
 from problem_data.files import NpzFile, Source, write_npz
+
+
+class RaceError(ValueError):
+    """A race cannot begin because of a solver's name or setting, a problem, or a limit. The text names valid values."""
+
 
 #: League of the kinds that `lcp.solve` converts into one another: a solver of LCPs also solves the others.
 COMPLEMENTARITY = "complementarity"

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.certificate import ForceChoice
-from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.tasks import FunctionName, grid, load_function, name_of, plain, whole
+from contactlab.lab.sweeps.tasks import FunctionName, SweepError, grid, load_function, name_of, plain, whole
 from contactlab.simulation import SimulationError, simulate
 from contactlab.simulation.scene import Scene, SceneError, load_scene
 from contactlab.simulation.scene.loading import value_at, with_overrides

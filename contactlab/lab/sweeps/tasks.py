@@ -23,9 +23,21 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.lab.errors import RowsError, SweepError
 from contactlab.recording.lock import Lock, LockHeldError
+from problem_data.errors import FileError
 from problem_data.files import partial_files, write_atomic
+
+
+class SweepError(ValueError):
+    """A sweep cannot begin or continue; the reason is the function, a task, the folder or the cluster.
+
+    Finished rows are in the folder; the same call continues from there.
+    """
+
+
+class RowsError(SweepError, FileError):
+    """Invalid rows in the folder of a sweep."""
+
 
 #: Set in worker processes: a sweep started there is from a script without `if __name__ == "__main__"`.
 WORKER_VARIABLE = "CONTACTLAB_SWEEP_WORKER"

@@ -40,8 +40,15 @@ from dataclasses import asdict
 from typing import IO, Any
 
 import contactlab
-from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, FunctionName, SweepTask, TaskResult, load_function, run_task
+from contactlab.lab.sweeps.tasks import (
+    WORKER_VARIABLE,
+    FunctionName,
+    SweepError,
+    SweepTask,
+    TaskResult,
+    load_function,
+    run_task,
+)
 
 #: Signals from outside: from the owner of the machine, or from its kernel when memory runs out. Any other end of a
 #: process during a task is caused by the task.
@@ -96,8 +103,14 @@ class ProcessWorker:
             return cause
         self._output.seek(0)  # remove the output of the previous task
         self._output.truncate()
-        started = time.monotonic()
-        timer = threading.Timer(threading.TIMEOUT_MAX if time_limit is None else time_limit, self._kill)
+        started, expired = time.monotonic(), threading.Event()
+
+        def expire() -> None:
+            # Set first: the end of the process is then known to be ours, without a look at its exit status.
+            expired.set()
+            self._kill()
+
+        timer = threading.Timer(threading.TIMEOUT_MAX if time_limit is None else time_limit, expire)
         timer.daemon = True
         timer.start()
         try:
@@ -108,9 +121,9 @@ class ProcessWorker:
         if line.endswith(b"\n"):
             return TaskResult(**json.loads(line))
         seconds, (end, output) = time.monotonic() - started, self._wait()
-        if time_limit is not None and seconds >= time_limit and end == "SIGKILL":
+        if expired.is_set():
             return TaskResult("timeout", {}, f"no answer within {time_limit:g} s", seconds)
-        if end in FOREIGN:
+        if end in FOREIGN or self._closed:
             return f"{end}, from outside or because memory ran out"
         # The order of other loaded libraries differs between processes.
         output = output.partition("\n\nExtension modules:")[0]
@@ -183,8 +196,7 @@ class ProcessWorker:
         with self._output as output:
             output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
             text = output.read().decode("utf-8", "replace").strip()
-        names = {-one.value: one.name for one in signal.Signals}
-        return names.get(code, f"exit status {code}"), text
+        return {-one.value: one.name for one in signal.Signals}.get(code, f"exit status {code}"), text
 
 
 def main() -> None:

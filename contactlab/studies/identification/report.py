@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.lab.datasets.files import array_names, files_with, only_file
+from contactlab.lab.datasets.files import DatasetError, array_names, files_with, only_file
 from contactlab.lab.datasets.recordings import ArmLog, load_arm_log
-from contactlab.lab.errors import DatasetError
 from contactlab.multibody.configuration import difference
 from contactlab.simulation import TimeStepping, World
 from contactlab.simulation.scene import load_scene
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.studies.identification.gauss_newton import Recordings, fit
+from contactlab.studies.identification import Recordings, fit
 from contactlab.studies.identification.problem import IdentificationResult, Parameter, Problem
 from contactlab.studies.identification.tosses import cube_recordings, impact_recordings
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters

@@ -24,7 +24,7 @@ from contactlab.multibody.points import body_poses
 from contactlab.simulation import TimeStepping, World, rollout
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.studies.identification.gauss_newton import Recordings
+from contactlab.studies.identification import Recordings
 from contactlab.studies.identification.problem import Parameter, Problem, differences
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 from contactlab.studies.planar_fit import (

@@ -19,7 +19,7 @@ enough, so it is an unknown of the window, determined by the samples before the 
 
 Noise model: errors of samples are independent and normal, in each direction of v, with the standard deviations of the
 problem. A common factor of these may be wrong, and errors within a window may be correlated, because intervals are
-estimated from the differences between windows (`gauss_newton`).
+estimated from the differences between windows (`identify`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,16 @@
-"""contactlab: `TimeStepping` with its defaults, or with the exact friction cone."""
+"""Engines of the suite, by name; and contactlab: `TimeStepping` with its defaults, or with the exact friction cone."""
 
 from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 import contactlab
-from contactlab.conformance.case import EngineContacts, Scene, ShapeSpec
+from contactlab.conformance.case import Engine, EngineContacts, Scene, ShapeSpec
+from contactlab.conformance.peers import Drake, MuJoCo
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
 from contactlab.multibody import Model, ModelBuilder, body_poses, joints, kinematics, point_velocity_6d
@@ -104,3 +109,51 @@ def _shape(shape: ShapeSpec) -> Box | Sphere | Capsule:
     if shape.kind == "box":
         return Box(shape.size)
     return Sphere(*shape.size) if shape.kind == "sphere" else Capsule(*shape.size)
+
+
+#: By the name before the colon: the class, and settings ("" for the default).
+ENGINES: dict[str, tuple[Callable[[str], Engine], tuple[str, ...]]] = {
+    "ours": (Contactlab, ("", "cone")),
+    "mujoco": (MuJoCo, ("", "elliptic", "noslip")),
+    "drake": (Drake, ("", "tamsi", "sap", "similar", "lagged")),
+}
+
+
+class UnknownEngineError(ValueError):
+    """No engine has this name, or the file does not exist."""
+
+
+def check_name(name: str) -> None:
+    """Raise an `UnknownEngineError` for a name without an engine, or a missing file."""
+    first, setting = _parts(name)
+    if first.endswith(".py"):
+        if not Path(first).is_file():
+            raise UnknownEngineError(f"there is no file {first}")
+    elif setting not in ENGINES.get(first, (None, ()))[1]:
+        known = ", ".join(f"{one}:{s}" if s else one for one, (_, settings) in ENGINES.items() for s in settings)
+        raise UnknownEngineError(f"there is no engine {name!r}; there are {known}, and path.py:Name")
+
+
+def engine_of(name: str) -> Engine:
+    """Return the engine of a name such as ``mujoco:elliptic``, or of a file: ``path.py:Name``.
+
+    Raises
+    ------
+    UnknownEngineError
+        There is no engine of this name.
+    ImportError
+        The package of the engine is not installed.
+    """
+    check_name(name)
+    first, setting = _parts(name)
+    if first.endswith(".py"):
+        # Run under another name than __main__, so that the main part of the script is not executed.
+        found: Engine = runpy.run_path(first, run_name=f"_engine_{Path(first).stem}")[setting]()
+        return found
+    made: Engine = ENGINES[first][0](setting)
+    return made
+
+
+def _parts(name: str) -> tuple[str, str]:
+    first, _, setting = name.rpartition(":") if ".py:" in name else name.partition(":")
+    return first, setting

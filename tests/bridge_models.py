@@ -6,8 +6,7 @@ import numpy as np
 from urdf_texts import inertial, joint, link, robot
 
 from contactlab.formulation import ContactPoint, VelocityDrive
-from contactlab.multibody import Model, kinematics, nonlinear_effects, point_jacobian, point_position
-from contactlab.multibody.urdf import UrdfModel
+from contactlab.multibody import Model, UrdfModel, kinematics, nonlinear_effects, point_jacobian, point_position
 
 LEGS = ("fl", "fr", "rl", "rr")
 HIP, THIGH, KNEE = 0.0, 0.5, -1.0

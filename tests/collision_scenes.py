@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Sphere
-from contactlab.spatial import Transform
+from contactlab.simulation import Box, Capsule, ConvexPoints, Cylinder, Sphere, Transform
 
 ROUND_AND_FLAT = ("sphere", "capsule", "box", "cylinder", "convex")
 

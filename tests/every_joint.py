@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.configuration import integrate
-from contactlab.multibody.model import Model
+from contactlab.multibody import Model, ModelBuilder, integrate, joints
 from contactlab.spatial import RigidInertia, Transform, quaternion
 
 

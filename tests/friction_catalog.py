@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lcp import FrictionProblem, Status
 from lcp.arrays import Vector
 from lcp.catalog import NamedProblem
-from lcp.friction.problem import FrictionProblem
-from lcp.status import Status
 
 
 @dataclass(frozen=True, eq=False)

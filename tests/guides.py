@@ -11,7 +11,7 @@ from typing import Any
 import contactlab.contact.detection
 import contactlab.simulation
 from contactlab import constraints, multibody, spatial
-from contactlab.multibody import joints
+from contactlab.simulation import joints
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CODE = re.compile(r"`([^`]+)`")

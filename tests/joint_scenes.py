@@ -7,11 +7,22 @@ import math
 import numpy as np
 
 from contactlab.constraints import LoopConstraint
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-from contactlab.multibody import Model, ModelBuilder, Transform, joints
-from contactlab.simulation import World, WorldBuilder
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    JointLimit,
+    Material,
+    Model,
+    ModelBuilder,
+    PositionDrive,
+    RigidInertia,
+    Sphere,
+    Transform,
+    VelocityDrive,
+    World,
+    WorldBuilder,
+    joints,
+)
 
 G = 9.81
 FAST = {"body_contacts": False}  # shapes of bodies do not meet: no collision detection is compiled

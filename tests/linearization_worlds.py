@@ -6,15 +6,20 @@ import joint_scenes
 import numpy as np
 from step_differences import Steps
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder, difference, joints
+from contactlab.multibody import difference
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    RigidInertia,
     Simulation,
+    Sphere,
     WorldBuilder,
+    joints,
     linearize,
     parameter,
 )
-from contactlab.spatial import RigidInertia
 
 H, G = 2e-3, 9.81
 

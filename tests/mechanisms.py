@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contactlab.constraints import ConstraintSet, ContactConstraint, LoopConstraint
-from contactlab.multibody import Model, ModelBuilder, RigidInertia, Transform, joints
+from contactlab.simulation import Model, ModelBuilder, RigidInertia, Transform, joints
 
 #: Revolute joints of planar mechanisms.
 UP = (0.0, -1.0, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from contactlab.contact import Mesh
+from contactlab.simulation import Mesh
 
 
 def terrain(cells, half, height):

@@ -24,10 +24,8 @@ from contactlab.constraints import (
     inverse_dynamics_constraints,
 )
 from contactlab.formulation import Stabilisation, problem_data_from
-from contactlab.multibody import Model
 from contactlab.multibody.joints import FloatingBase, Prismatic, Revolute, Spherical
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import Model, RigidInertia, TimeStepping, Transform, WorldBuilder, simulate
 from problem_data import ConstraintVelProblemData
 
 H = 0.01

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.model import Model
+from contactlab.simulation import Model, ModelBuilder, joints
 from contactlab.spatial import RigidInertia, Transform, quaternion
 
 KINDS = ("x", "y", "z", "revolute", "prismatic", "helical", "spherical", "translation", "floating")

@@ -6,7 +6,7 @@ import numpy as np
 from trees import random_transform
 
 from contactlab.constraints import ConstraintSet, ContactConstraint, DistanceConstraint, LoopConstraint
-from contactlab.multibody import Model
+from contactlab.simulation import Model
 
 
 def random_loop(

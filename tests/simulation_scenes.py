@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import lcp
-from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.simulation import World, WorldBuilder
-from contactlab.spatial import RigidInertia
+from contactlab.contact import BodyShape
+from contactlab.simulation import Box, ConvexPoints, HalfSpace, Material, RigidInertia, Sphere, World, WorldBuilder
 
 G = 9.81
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contactlab.multibody import difference, integrate
-from contactlab.recording import ImplausibleWarning
-from contactlab.simulation import Batch, Simulation, StepperState, TimeStepping, World
+from contactlab.simulation import Batch, ImplausibleWarning, Simulation, StepperState, TimeStepping, World
 
 Array = np.ndarray
 

@@ -6,10 +6,13 @@ import abusive_worlds
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import strategy_solver
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
     ImplausibleWarning,
+    Material,
+    RigidInertia,
     SimulationError,
     TimeStepping,
     World,
@@ -17,7 +20,6 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia
 from contactlab.stepping import driver
 from contactlab.stepping.island_view import IslandView
 

@@ -17,12 +17,15 @@ import pytest
 from joint_scenes import pendulum
 from simulation_scenes import block, dropped_ball, tumble
 
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import (
     Batch,
+    Box,
+    HalfSpace,
     ImplausibleWarning,
+    Material,
     PositionDrive,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
     SimulationError,
@@ -35,7 +38,6 @@ from contactlab.simulation import (
     simulate,
 )
 from contactlab.simulation.batch_worker import RunQueue, StepWorker
-from contactlab.spatial import RigidInertia
 from contactlab.stepping import step_buffers
 from lcp.compiler.bound_call import BoundCall
 from lcp.interruptible import ThreadTeam, cpu_seconds

@@ -7,7 +7,8 @@ import pytest
 from body_contact_scenes import BALL, CUBE, ROUGH
 from refusals import assert_fields, assert_messages
 
-from contactlab.contact import (
+from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
+from contactlab.simulation import (
     Box,
     Capsule,
     ConvexPoints,
@@ -15,13 +16,18 @@ from contactlab.contact import (
     HalfSpace,
     HeightField,
     Material,
+    ModelBuilder,
     PlacedShape,
+    Recording,
+    RigidInertia,
+    SimulationConfigError,
     Sphere,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    simulate,
+    verify,
 )
-from contactlab.multibody import ModelBuilder
-from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
-from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping import world_arrays
 
 G = 9.81

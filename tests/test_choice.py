@@ -14,9 +14,8 @@ from test_selection import grasp
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
-from contactlab.cli.main import main
-from contactlab.contact import Material
-from contactlab.simulation import Recording, TimeStepping, simulate
+from contactlab.cli import main
+from contactlab.simulation import Material, Recording, TimeStepping, simulate
 from contactlab.stepping.kernels import layout
 from problem_data import ConstraintVelProblemData
 

@@ -6,18 +6,23 @@ import simulation_scenes as scenes
 from scene_texts import SCENES
 
 from contactlab.cli import main
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    ModelBuilder,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     WorldBuilder,
+    joints,
     simulate,
     verify,
 )
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,21 @@ from simulation_scenes import G, ball, one_body
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, edge_directions
-from contactlab.simulation import SLIDE, ConstantVelocity, SimulationError, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.contact import edge_directions
+from contactlab.simulation import (
+    SLIDE,
+    Box,
+    ConstantVelocity,
+    Cylinder,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    SimulationError,
+    Sphere,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
 from contactlab.spatial.quaternion import multiply
 
 STEPS = (4e-3, 2e-3, 1e-3)

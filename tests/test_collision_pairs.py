@@ -8,10 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Sphere
 from contactlab.contact.detection import collide, distance
 from contactlab.contact.kernels.layout import CLOSEST_POINT_FEATURE
-from contactlab.spatial import Transform
+from contactlab.simulation import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Sphere, Transform
 
 HERE = Transform()
 QUARTER = Transform.rotation((0.0, 1.0, 0.0), math.pi / 2)

@@ -13,13 +13,11 @@ from contactlab.constraints import (
     ContactConstraint,
     LoopConstraint,
     constrained_system,
+    forward_dynamics_constraints,
     solve,
 )
-from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.points import body_pose
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.multibody import body_pose
+from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 
 METHODS = (solve.direct, solve.range_space_sparse, solve.null_space)
 SOLVERS = (None, "lu", "qr", "colpiv_qr", "complete_orthogonal", "svd")

@@ -18,23 +18,27 @@ from contactlab.constraints import (
     constraint_position_error,
     forward_dynamics_constraints,
 )
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     Batch,
+    Box,
     ConstantVelocity,
+    HalfSpace,
     JointPolynomial,
+    Material,
+    ModelBuilder,
     PointSpring,
     Recording,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
     World,
     WorldBuilder,
+    joints,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia
 
 
 class Together(CustomConstraint):

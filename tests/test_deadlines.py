@@ -15,9 +15,18 @@ import numpy as np
 import pytest
 
 import lcp
-from contactlab.contact import Box, Cylinder, HalfSpace, Material
-from contactlab.simulation import TimeStepping, WorldBuilder, rollout, simulate, verify
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import (
+    Box,
+    Cylinder,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    TimeStepping,
+    WorldBuilder,
+    rollout,
+    simulate,
+    verify,
+)
 from lcp.farkas import feasible_point, infeasibility_proof
 from lcp.interruptible import Cancelled, cpu_seconds, run_interruptibly
 from problem_data import ConstraintVelProblemData

@@ -5,14 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
 from contactlab.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
 from contactlab.drawing.parts import BODIES, FIXED, MODE_COLORS, srgb_to_linear
 from contactlab.drawing.stage import center_of_mass, clip, fan, grid_lines, patch
-from contactlab.multibody import ModelBuilder, body_poses
+from contactlab.multibody import body_poses
 from contactlab.multibody.joints import Fixed, Revolute
-from contactlab.simulation import OPEN, SLIDE, STICK, ContactTable, WorldBuilder
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    OPEN,
+    SLIDE,
+    STICK,
+    Box,
+    Capsule,
+    ContactTable,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Material,
+    Mesh,
+    ModelBuilder,
+    RigidInertia,
+    Sphere,
+    Transform,
+    WorldBuilder,
+)
 
 TETRAHEDRON = Mesh(np.concatenate((np.zeros((1, 3)), np.eye(3))), [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
 VOLUMES = {

@@ -8,18 +8,21 @@ from refusals import assert_messages
 
 import lcp
 from contactlab.cli import main
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
     RecordWriteError,
+    RigidInertia,
     SimulationConfigError,
     SimulationError,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 STEPPER = TimeStepping(h=0.01)
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'

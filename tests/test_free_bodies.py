@@ -14,23 +14,30 @@ from scipy.special import ellipk
 from simulation_scenes import G
 
 from contactlab import multibody as mb
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import (
+from contactlab.multibody import MultibodyError, forward_dynamics, kinetic_energy, potential_energy
+from contactlab.multibody.joints import Fixed, FloatingBase, Spherical
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
     Model,
     ModelBuilder,
-    MultibodyError,
+    Recording,
+    RigidInertia,
+    SimulationConfigError,
+    Sphere,
+    StepperState,
+    TimeStepping,
     Transform,
-    forward_dynamics,
+    World,
+    WorldBuilder,
     joints,
-    kinetic_energy,
-    potential_energy,
+    simulate,
+    verify,
 )
-from contactlab.multibody.joints import Fixed, FloatingBase, Spherical
-from contactlab.simulation import Recording, StepperState, TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, quaternion
+from contactlab.spatial import quaternion
 from contactlab.spatial.quaternion import to_matrix
 from contactlab.stepping import world_arrays
-from contactlab.world.errors import SimulationConfigError
 
 GRAVITY = np.array([0.3, -0.2, -9.81])
 

@@ -18,8 +18,8 @@ import contactlab
 from contactlab import constraints as ours_cs
 from contactlab import multibody
 from contactlab import multibody as mb
-from contactlab.multibody import joints
 from contactlab.naming import foreign_names
+from contactlab.simulation import joints
 
 GUIDE = DOCS / "from_rbdl.md"
 TABLES = tables(GUIDE)

@@ -7,10 +7,18 @@ import pytest
 from geometry_campaign import PAIRS, campaign, one_case
 from geometry_proofs import Body, least_overlap, off_triangles, prove
 
-from contactlab.contact import Box, Cylinder, Material
 from contactlab.contact.detection import CollisionPoint, collide
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    Box,
+    Cylinder,
+    Material,
+    RigidInertia,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="-".join)

@@ -8,19 +8,22 @@ import pytest
 from derivative_scenes import bounded_drives
 from step_differences import moved
 
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.formulation import PositionDrive
-from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
+    Box,
     ExternalContact,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    PositionDrive,
+    RigidInertia,
     SimulationConfigError,
     TimeStepping,
     WorldBuilder,
     gradient,
+    joints,
     parameter,
     simulate,
 )
-from contactlab.spatial import RigidInertia
 
 H = 2e-3
 HALF = (0.1, 0.1, 0.1)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from elbow_tosses import ElbowTosses, elbow_world, load_elbow_tosses
 
-from contactlab.cli.main import main
+from contactlab.cli import main
+from contactlab.lab import DatasetError
 from contactlab.lab.datasets.recordings import load_arm_log
-from contactlab.lab.errors import DatasetError
 from contactlab.spatial import quaternion
 from contactlab.studies.identification import (
     IdentificationError,

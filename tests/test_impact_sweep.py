@@ -11,8 +11,7 @@ from impact_cases import rod
 from contactlab import impact
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.impact import ContactMotion, ImpactError, Newton, Stronge, impact_map
-from contactlab.multibody import ModelBuilder, joints
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 from problem_data import ConstraintVelProblemData
 
 

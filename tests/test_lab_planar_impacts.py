@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from planar_models import format_friction, friction_by_impact
 
-from contactlab.cli.main import main
+from contactlab.cli import main
 from contactlab.impact import Brach, ChatterjeeRuina, Newton, Poisson, Smith, Stronge, TangentialCompliance
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.recordings import load_planar_impacts

@@ -9,10 +9,20 @@ import pytest
 
 import contactlab.stepping.kernels.layout as layout
 from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.recording.failure import simulation_error
-from contactlab.simulation import SimulationError, TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia
+from contactlab.recording import simulation_error
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    SimulationError,
+    Sphere,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.stepping.driver import Driver
 from lcp.contacts.kernels import elimination
 from lcp.kernels import kernel

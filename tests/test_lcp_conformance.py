@@ -11,9 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 import lcp
-from lcp import conformance
+from lcp import Traits, conformance
 from lcp.conformance.checking import CLASSES, random_problems
-from lcp.method import Traits
 
 
 @pytest.mark.parametrize("solver", [*lcp.ALL_SOLVERS, lcp.Cascade], ids=lambda cls: cls.__name__)

@@ -9,8 +9,7 @@ import pytest
 from scipy import sparse
 
 import lcp
-from lcp import catalog
-from lcp.analysis.error_bound import ErrorBound, error_bound
+from lcp import ErrorBound, catalog, error_bound
 from lcp.analysis.proven_bounds import h_matrix_vector, least_eigenvalue, product, upper_norm, upper_product
 
 Matrix = np.ndarray

@@ -16,10 +16,10 @@ from naive import enumerate_bases
 from numpy.typing import NDArray
 
 import lcp
+from lcp import ExtendedLemke
 from lcp.kernels import double_double as dd
 from lcp.kernels.extended_lemke import ExtendedTableau, leaving_row_extended
 from lcp.polish.extended import round_to_float64, solve_basis_extended
-from lcp.solvers.extended_lemke import ExtendedLemke
 
 ordinary = st.floats(-1e60, 1e60).filter(lambda x: x == 0.0 or abs(x) > 1e-60)
 

@@ -10,7 +10,7 @@ from exact_lemke import exact_lemke, exact_residuals
 from scaled_stacks import MOTIONS, PATTERNS, Data, scaled_definite, stack
 
 import lcp
-from lcp.solvers.extended_lemke import ExtendedLemke
+from lcp import ExtendedLemke
 
 
 def problem(seed: int, k: int, ratio: float, *, impulses: bool = True) -> Data:

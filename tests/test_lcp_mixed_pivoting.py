@@ -14,7 +14,7 @@ from lcp_problems import random_blocks
 from naive import solvable_bases
 
 import lcp
-from lcp.method import Traits
+from lcp import Traits
 from lcp.solvers.mixed_pivoting import pivot_free_variables, solve_mixed
 
 KINDS = ("any", "monotone", "decoupled")

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from nonlinear_problems import COURNOT, bratu, concave_hull, journal_bearing, shortest_string
 
 import lcp
-from lcp import conformance
-from lcp.method import Traits
+from lcp import Traits, conformance
 from lcp.nonlinear.catalog import entries
 
 ENTRIES = {entry.name: entry for entry in entries()}

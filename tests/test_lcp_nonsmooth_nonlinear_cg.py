@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lcp
-from lcp.solvers.gauss_seidel import NonsmoothNonlinearCG, ProjectedGaussSeidel
+from lcp import NonsmoothNonlinearCG, ProjectedGaussSeidel
 
 Vector = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lcp
+from lcp import Traits
 from lcp.conformance.checking import CLASSES
-from lcp.method import Traits
 from lcp.parametric import _PathFollower
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lcp
+from lcp import PIQP, Clarabel, ProxQP
 from lcp.matrix_classes import is_positive_semidefinite, is_symmetric
-from lcp.solvers.quadratic_codes import PIQP, Clarabel, ProxQP
 
 PACKAGES = {Clarabel: "clarabel", PIQP: "piqp", ProxQP: "proxsuite"}
 ENGINES = (lcp.OSQP, lcp.CVXPY, Clarabel, PIQP, ProxQP)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import lcp
-from lcp import catalog
-from lcp.analysis.sensitivity import Sensitivity, sensitivity
+from lcp import Sensitivity, catalog, sensitivity
 
 Vector = np.ndarray
 

@@ -10,12 +10,7 @@ import pytest
 from derivative_scenes import MOTIONS, settled
 from linearization_worlds import G, H, assert_agrees, assert_one_sided, cube, later, signed, slider, whys
 
-from contactlab.formulation import JointLimit, VelocityDrive
-from contactlab.simulation import (
-    SimulationConfigError,
-    TimeStepping,
-    linearize,
-)
+from contactlab.simulation import JointLimit, SimulationConfigError, TimeStepping, VelocityDrive, linearize
 
 
 @pytest.mark.nojit

@@ -20,16 +20,18 @@ from linearization_worlds import (
     whys,
 )
 
-from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.simulation import (
+    HalfSpace,
+    Material,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
     WorldBuilder,
     gradient,
     linearize,
     simulate,
 )
-from contactlab.spatial import RigidInertia
 
 RADIUS, MASS, MU = 0.1, 2.0, 0.8
 SPIN, ROLL = 0.004, 0.02

@@ -15,23 +15,30 @@ from derivative_scenes import MOTIONS, bounded_drives, soft_floor, trot, tumblin
 from linearization_worlds import HALF, G, H, assert_parameters_agree, cube
 from refusals import assert_messages
 
-from contactlab.contact import Box, HalfSpace, Material, PowerLaw, Sphere
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-from contactlab.multibody import ModelBuilder, joints
+from contactlab.contact import PowerLaw
 from contactlab.simulation import (
+    Box,
     EventDriven,
+    HalfSpace,
+    JointLimit,
+    Material,
+    ModelBuilder,
     Parameter,
+    PositionDrive,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
     SimulationError,
+    Sphere,
     StepperState,
     TimeStepping,
+    VelocityDrive,
     WorldBuilder,
+    joints,
     linearize,
     parameter,
     transition,
 )
-from contactlab.spatial import RigidInertia
 
 
 def smooth_states(motion, stepper, count, of):

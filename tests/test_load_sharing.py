@@ -14,9 +14,7 @@ from test_verify_selection import balls, claimed, stack
 
 import lcp
 from contactlab import ForceChoice
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import Box, HalfSpace, Material, RigidInertia, TimeStepping, WorldBuilder, simulate, verify
 
 WORLDS = {
     "four corners": scenes.cube_at_rest,

@@ -10,9 +10,8 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 
-from contactlab.contact import ConvexPoints, HeightField
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects
-from contactlab.simulation import TimeStepping, World, simulate
+from contactlab.simulation import ConvexPoints, HeightField, TimeStepping, World, simulate
 from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 from contactlab.world.mjcf.source import TABLE, AttributeSupport, row_of, unknown_attributes
 

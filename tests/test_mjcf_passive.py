@@ -9,10 +9,9 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 
-from contactlab.contact import ContactError, Material, combine
+from contactlab.contact import ContactError, combine
 from contactlab.recording.world_io import world_from_json, world_to_json
-from contactlab.simulation import Simulation, TimeStepping, WorldBuilder, sensors, simulate, verify
-from contactlab.spatial import Transform
+from contactlab.simulation import Material, Simulation, TimeStepping, Transform, WorldBuilder, sensors, simulate, verify
 from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 
 mujoco = pytest.importorskip("mujoco")

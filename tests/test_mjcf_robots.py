@@ -13,10 +13,9 @@ from refusals import assert_messages
 from test_mjcf_passive import q_here
 
 from contactlab.constraints import ConstraintSet, constraint_position_error
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.multibody import body_pose, mass_matrix
-from contactlab.simulation import WorldBuilder
-from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.simulation import Box, HalfSpace, Material, RigidInertia, Transform, WorldBuilder
+from contactlab.spatial import quaternion
 from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 
 mujoco = pytest.importorskip("mujoco")

@@ -12,20 +12,23 @@ from scene_texts import CUBE, write
 import lcp
 import problem_data
 from contactlab import ConstraintSolver
-from contactlab.contact import ContactError, HalfSpace, Material, Sphere
+from contactlab.contact import ContactError
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.simulation import (
     EventDriven,
     ExternalContact,
+    HalfSpace,
+    Material,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
     WorldBuilder,
     simulate,
     verify,
 )
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 G = 9.81

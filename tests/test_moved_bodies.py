@@ -8,20 +8,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, HalfSpace, HeightField, Material, Sphere
-from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
+    Box,
     ConstantVelocity,
     Conveyor,
+    HalfSpace,
+    HeightField,
+    Material,
+    ModelBuilder,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
+    joints,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 PUSH = ConstantVelocity(Transform(p=(-0.3, 0, 0.1)), velocity=np.array((0.5, 0, 0)))
 

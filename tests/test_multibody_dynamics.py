@@ -9,15 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import assert_messages
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import angular_momentum, center_of_mass, kinetic_energy, linear_momentum
-from contactlab.multibody.configuration import integrate, random_configuration
-from contactlab.multibody.dynamics import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    angular_momentum,
+    center_of_mass,
     forward_dynamics,
     forward_dynamics_lagrangian,
+    integrate,
     inverse_dynamics,
+    joints,
+    kinetic_energy,
+    linear_momentum,
     nonlinear_effects,
+    point_position,
+    random_configuration,
 )
 from contactlab.multibody.kernels.kinematics import sines_cosines
 from contactlab.multibody.kernels.ltl import factor_ltl
@@ -28,8 +34,6 @@ from contactlab.multibody.mass_matrix import (
     mass_matrix,
     solve_mass_matrix,
 )
-from contactlab.multibody.model import Model
-from contactlab.multibody.points import point_position
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.errors import MultibodyError
 

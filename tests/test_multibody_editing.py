@@ -26,8 +26,7 @@ from contactlab.multibody import (
     velocity_limits,
 )
 from contactlab.recording.world_io import world_from_json, world_to_json
-from contactlab.simulation import WorldBuilder
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import RigidInertia, WorldBuilder
 
 FIVE_JOINTS = Path(__file__).parent / "data" / "five_joints.urdf"
 

@@ -14,21 +14,31 @@ from contactlab.constraints import (
     constrained_system,
     forward_dynamics_constraints,
 )
-from contactlab.contact import ConvexPoints, HalfSpace, Material
 from contactlab.multibody import (
-    ModelBuilder,
     MultibodyError,
     forward_dynamics,
     inverse_dynamics,
-    joints,
     kinetic_energy,
     mass_matrix,
     nonlinear_effects,
     solve_mass_matrix,
 )
 from contactlab.recording.world_io import world_from_json, world_to_json
-from contactlab.simulation import SimulationError, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, SpatialError, Transform, quaternion
+from contactlab.simulation import (
+    ConvexPoints,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    RigidInertia,
+    SimulationError,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    joints,
+    simulate,
+    verify,
+)
+from contactlab.spatial import SpatialError, quaternion
 
 G = 9.81
 Y = (0.0, 1.0, 0.0)

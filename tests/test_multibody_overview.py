@@ -3,10 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.model import Model
-from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
+from contactlab.multibody import Model, ModelBuilder, body_origins_overview, dof_overview, hierarchy_overview, joints
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.errors import MultibodyError
 

@@ -11,10 +11,17 @@ import pytest
 from refusals import assert_messages
 from urdf_texts import FIVE, inertial, joint, link, pair, robot, rpy, turn
 
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import kinetic_energy
-from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    body_pose,
+    forward_dynamics,
+    inverse_dynamics,
+    kinetic_energy,
+    mass_matrix,
+    nonlinear_effects,
+    random_configuration,
+)
 from contactlab.multibody.joint_data import (
     Calibration,
     Mimic,
@@ -28,9 +35,6 @@ from contactlab.multibody.joint_data import (
     velocity_limits,
 )
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Prismatic, Revolute
-from contactlab.multibody.mass_matrix import mass_matrix
-from contactlab.multibody.model import Model
-from contactlab.multibody.points import body_pose
 from contactlab.multibody.urdf import (
     UrdfBox,
     UrdfCapsule,

@@ -9,25 +9,33 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
-from contactlab.contact.shapes.shape import PlacedShape
-from contactlab.formulation import JointLimit
-from contactlab.multibody import JointLimits, ModelBuilder, joints
+from contactlab.multibody import JointLimits
 from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
+    Box,
     ConstantVelocity,
+    ConvexPoints,
+    Cylinder,
     EventDriven,
+    HalfSpace,
     ImplausibleWarning,
+    JointLimit,
+    Material,
+    ModelBuilder,
+    PlacedShape,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
+    joints,
     rollout,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 INERTIA = RigidInertia(1.0, inertia=0.01 * np.eye(3))
 

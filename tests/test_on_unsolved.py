@@ -15,25 +15,27 @@ from scene_texts import CUBE, write
 import lcp
 from contactlab import ForceChoice
 from contactlab.cli import main
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.formulation import VelocityDrive
-from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Prismatic
 from contactlab.simulation import (
     Batch,
+    Box,
+    HalfSpace,
     ImplausibleWarning,
+    Material,
+    ModelBuilder,
     RecordError,
     Recording,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
     SimulationError,
     TimeStepping,
+    VelocityDrive,
     WorldBuilder,
     rollout,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia
 
 pytestmark = pytest.mark.filterwarnings("ignore::contactlab.simulation.ImplausibleWarning")
 

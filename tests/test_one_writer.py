@@ -18,8 +18,7 @@ from test_record_crash import started, stop, watch
 
 import lcp
 from contactlab.cli import main
-from contactlab.lab import SweepError
-from contactlab.lab.racing import race
+from contactlab.lab import SweepError, race
 from contactlab.recording.lock import Lock, LockHeldError
 from contactlab.recording.storage import chunk_folder
 from contactlab.simulation import RecordError, Recording, simulate

@@ -8,10 +8,8 @@ import simulation_scenes as scenes
 from impact_cases import cradle, random_impact, rocking_block, rod
 
 from contactlab import impact
-from contactlab.contact import Box
 from contactlab.impact import ImpactError, Newton, Poisson, Stronge, outcome_set
-from contactlab.simulation import EventDriven, EventKind, TimeStepping, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import Box, EventDriven, EventKind, RigidInertia, TimeStepping, simulate
 from problem_data import ConstraintVelProblemData
 
 

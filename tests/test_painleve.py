@@ -19,8 +19,7 @@ import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, impact
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.multibody import ModelBuilder, joints
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 from problem_data import ConstraintAccelProblemData
 
 KAPPA = 3.0

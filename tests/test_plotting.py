@@ -12,11 +12,9 @@ import simulation_scenes
 
 from contactlab import plotting
 from contactlab.cli import main
-from contactlab.contact import Box, Sphere
-from contactlab.drawing import solid_of
-from contactlab.drawing.stage import Camera
+from contactlab.drawing import Camera, solid_of
 from contactlab.plotting.render import Item, rasterize, render
-from contactlab.simulation import TimeStepping, simulate
+from contactlab.simulation import Box, Sphere, TimeStepping, simulate
 
 PLOTS = (
     plotting.summary,

@@ -15,7 +15,7 @@ import pytest
 
 import lcp
 from contactlab.cli import main
-from contactlab.lab.errors import RaceError
+from contactlab.lab import RaceError
 from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race
 from contactlab.lab.racing.external_solvers import installed
 from contactlab.lab.racing.kinds import keep_problem, read_problem

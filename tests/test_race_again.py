@@ -9,7 +9,7 @@ import pytest
 
 import lcp
 from contactlab.cli import main
-from contactlab.lab.errors import RaceError
+from contactlab.lab import RaceError
 from contactlab.lab.racing import entrant_of, race
 from contactlab.lab.racing.racing import _source
 from contactlab.simulation import TimeStepping, simulate

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lcp
-from contactlab.lab.errors import RaceError
+from contactlab.lab import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
 from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from
 from contactlab.lab.racing.external_solvers import SiconosLCP

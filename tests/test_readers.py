@@ -18,12 +18,10 @@ import contactlab
 import lcp
 import problem_data
 from contactlab.cli import main
-from contactlab.contact.mesh_files import load_mesh
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets import load_problem
 from contactlab.lab.datasets.files import Arrays
-from contactlab.multibody import Model
-from contactlab.simulation import RecordError, Recording, TimeStepping, World, simulate
+from contactlab.simulation import Model, RecordError, Recording, TimeStepping, World, load_mesh, simulate
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
 from problem_data import ConstraintVelProblemData, FileError

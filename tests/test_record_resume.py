@@ -19,9 +19,18 @@ from joint_scenes import busy
 from record_runs import same
 
 import lcp
-from contactlab.contact import ConvexPoints, HalfSpace, Material
-from contactlab.simulation import RecordError, Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import (
+    ConvexPoints,
+    HalfSpace,
+    Material,
+    RecordError,
+    Recording,
+    RigidInertia,
+    SimulationConfigError,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
 from contactlab.stepping.kernels.layout import PIVOT_BUDGET
 
 STEPS = 150

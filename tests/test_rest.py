@@ -11,10 +11,19 @@ from scene_texts import SCENES
 from scipy.optimize import linprog
 from simulation_scenes import G
 
-from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import (
+    Box,
+    Capsule,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    Sphere,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia
 
 RADIUS, LENGTH = 0.1, 0.3
 

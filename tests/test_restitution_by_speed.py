@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from simulation_scenes import G
 
-from contactlab.contact import ContactError, HalfSpace, Material, PowerLaw, Sphere, combine
+from contactlab.contact import ContactError, PowerLaw, combine
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.impact import ALL_LAWS, Stronge, TangentialCompliance
 from contactlab.recording.world_io import world_from_json, world_to_json
@@ -16,15 +16,18 @@ from contactlab.simulation import (
     EventDriven,
     EventKind,
     ExternalContact,
+    HalfSpace,
+    Material,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
     WorldBuilder,
     simulate,
     verify,
 )
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.spatial import RigidInertia
 
 YIELDING = PowerLaw(0.6, speed=1.0, exponent=0.25, threshold=0.05, e_max=0.9)
 

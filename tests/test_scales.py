@@ -8,14 +8,14 @@ import warnings
 import numpy as np
 import pytest
 
-from contactlab.contact import PlacedShape
-from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     Box,
     Cylinder,
     HalfSpace,
     JointLimit,
     Material,
+    ModelBuilder,
+    PlacedShape,
     PositionDrive,
     Recording,
     RigidInertia,
@@ -25,6 +25,7 @@ from contactlab.simulation import (
     VelocityDrive,
     World,
     WorldBuilder,
+    joints,
     simulate,
     verify,
 )

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scene_texts import CUBE, line_of, write
 
-from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere
-from contactlab.simulation import simulate
+from contactlab.simulation import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere, simulate
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.simulation.scene.loading import value_at, with_overrides
 from contactlab.simulation.scene.table import read_document

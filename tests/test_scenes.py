@@ -9,8 +9,7 @@ import pytest
 from scene_texts import CUBE, SCENES, line_of, write
 
 import lcp
-from contactlab.contact import Box
-from contactlab.simulation import Recording, simulate, verify
+from contactlab.simulation import Box, Recording, simulate, verify
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.simulation.scene.table import index_lines
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from contactlab.cli import warmup
-from contactlab.cli.main import main
+from contactlab.cli import main, warmup
 from lcp.compiler.compile_events import compilation_begins
 
 

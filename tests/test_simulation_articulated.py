@@ -9,19 +9,20 @@ import pytest
 import urdf_texts
 from every_joint import model_with_every_joint
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import (
-    Model,
-    ModelBuilder,
-    RigidInertia,
-    Transform,
-    body_pose,
-)
+from contactlab.multibody import body_pose
 from contactlab.multibody.joints import Composite, EulerZYX, Fixed, FloatingBase, Prismatic, Revolute, Spherical
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    Model,
+    ModelBuilder,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
     simulate,

@@ -10,11 +10,21 @@ import simulation_scenes as scenes
 from refusals import assert_fields
 from scene_texts import CUBE, write
 
-from contactlab.contact import ContactError, HalfSpace, Material, Sphere, combine_compliance
+from contactlab.contact import ContactError, combine_compliance
 from contactlab.formulation import spring_damper
-from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import (
+    HalfSpace,
+    Material,
+    Recording,
+    RigidInertia,
+    SimulationConfigError,
+    Sphere,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.spatial import RigidInertia
 
 G, MASS, RADIUS = scenes.G, 0.5, 0.1
 

@@ -13,20 +13,26 @@ from simulation_scenes import G, block, incline, one_body
 import lcp
 from contactlab import ConstraintSolver
 from contactlab.certificate import CONE_FORMULAS
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation import JointLimit
 from contactlab.formulation.forces import certify_cone_forces
-from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.simulation import (
+    SLIDE,
+    STICK,
+    Box,
+    HalfSpace,
+    JointLimit,
+    Material,
+    ModelBuilder,
     Recording,
+    RigidInertia,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
+    joints,
     simulate,
+    verify,
 )
-from contactlab.spatial import RigidInertia
-from contactlab.stepping.contact_table import SLIDE, STICK
-from contactlab.verification import verify
 
 CONE = TimeStepping(2e-3, friction="cone")
 MU = 0.4

@@ -12,19 +12,23 @@ import simulation_scenes as scenes
 import lcp
 import problem_data
 from contactlab import ConstraintSolver
-from contactlab.contact import ConvexPoints, HalfSpace, Material
-from contactlab.multibody import ModelBuilder, neutral
+from contactlab.multibody import neutral
 from contactlab.multibody.joints import FloatingBase, Revolute
 from contactlab.simulation import (
+    ConvexPoints,
+    HalfSpace,
+    Material,
+    ModelBuilder,
     RecordError,
     Recording,
+    RigidInertia,
     SimulationError,
     StepperState,
     TimeStepping,
+    Transform,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 
 class Garbage:

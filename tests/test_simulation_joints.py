@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from contactlab.constraints import LoopConstraint
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-from contactlab.multibody import Model
 from contactlab.simulation import (
+    JointLimit,
+    Model,
+    PositionDrive,
     Simulation,
     SimulationConfigError,
     SimulationError,
     TimeStepping,
+    VelocityDrive,
     WorldBuilder,
     simulate,
     verify,

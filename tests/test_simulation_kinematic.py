@@ -9,22 +9,27 @@ import pytest
 from scene_texts import CUBE, write
 from test_simulation_two_drivers import check_public_path
 
-from contactlab.contact import Box, HalfSpace, HeightField, Material, Sphere
 from contactlab.simulation import (
+    Box,
     ConstantVelocity,
     Conveyor,
+    HalfSpace,
+    HeightField,
+    Material,
     Motion,
     Oscillation,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     WorldBuilder,
     Wrench,
     simulate,
     verify,
 )
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.spatial import RigidInertia, Transform
 
 G = 9.81
 PLATE = Box((3.0, 1.0, 0.1))

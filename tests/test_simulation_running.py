@@ -24,16 +24,19 @@ from test_simulation_kinematic import PLATE, accelerated, brick, world_with
 from test_simulation_planar import world_of
 from test_simulation_sleep import piles
 
-from contactlab.contact import Box, Material, Sphere
 from contactlab.multibody import body_pose, point_jacobian
 from contactlab.simulation import (
     Batch,
+    Box,
     EventDriven,
+    Material,
     PositionDrive,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
     SimulationError,
     Sleep,
+    Sphere,
     StepperState,
     TimeStepping,
     World,
@@ -42,7 +45,6 @@ from contactlab.simulation import (
     rollout,
     simulate,
 )
-from contactlab.spatial import RigidInertia
 
 H = 0.01
 

@@ -6,20 +6,24 @@ import numpy as np
 import pytest
 from scene_texts import CUBE, write
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
     Motion,
     Recording,
+    RigidInertia,
     SimulationConfigError,
     Sleep,
+    Sphere,
     StepperState,
     TimeStepping,
+    Transform,
     WorldBuilder,
     simulate,
     verify,
 )
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.spatial import RigidInertia, Transform
 
 H = 2e-3
 SLEEPY = TimeStepping(H, sleep=Sleep(speed=1e-3, time=0.02))

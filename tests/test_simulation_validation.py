@@ -8,10 +8,18 @@ import simulation_scenes as scenes
 from refusals import assert_fields, assert_messages
 
 import lcp
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.simulation import SimulationConfigError, StepperState, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
-from contactlab.spatial.errors import FieldError
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    SimulationConfigError,
+    StepperState,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
+from contactlab.spatial import FieldError
 
 pytestmark = pytest.mark.nojit
 

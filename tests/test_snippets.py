@@ -19,12 +19,20 @@ import test_tutorials
 
 import lcp
 from contactlab import multibody as mb
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.lab.datasets.recordings import load_planar_impacts
-from contactlab.multibody import joints
-from contactlab.simulation import Recording, TimeStepping, World, WorldBuilder, simulate
-from contactlab.world import VisualMesh
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    Recording,
+    TimeStepping,
+    VisualMesh,
+    World,
+    WorldBuilder,
+    joints,
+    simulate,
+)
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -9,9 +9,19 @@ import pytest
 
 import lcp
 from contactlab import EqualCompliance, ForceChoice
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.simulation import SimulationConfigError, TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    SimulationConfigError,
+    Sphere,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from lcp.contacts.kernels import strategy_loop as kernels
 from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategies_of, strategy_mask
 

@@ -14,18 +14,22 @@ from simulation_scenes import G, incline, tumble
 from test_batch import crate, driven
 from test_simulation_sleep import SLEEPY, piles
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
     simulate,
     transfer_state,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 H = 0.01
 

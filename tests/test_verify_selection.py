@@ -14,9 +14,20 @@ from test_selection import grasp
 import lcp
 from contactlab import ForceChoice
 from contactlab.certificate import SELECTED_WITHIN, VERIFIED_WITHIN
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.simulation import Oscillation, Recording, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    Oscillation,
+    Recording,
+    RigidInertia,
+    Sphere,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.verification import equal_compliance_check
 
 

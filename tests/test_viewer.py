@@ -16,22 +16,26 @@ import pytest
 from matplotlib.lines import Line2D
 
 import lcp
-from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.drawing import ForceScale, SceneGeometry, playback_of
 from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
 from contactlab.plotting import picture, plot_convergence
 from contactlab.simulation import (
     STICK,
+    Box,
+    ConvexPoints,
     EventDriven,
     EventKind,
     EventRecording,
+    HalfSpace,
+    Material,
     Recording,
+    RigidInertia,
+    Sphere,
     StepResult,
     TimeStepping,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia
 from contactlab.viewer import PlaybackView, live, write_html_replay
 from contactlab.viewer.scene import TOGGLES, Controls, SceneView, free_port, legend, serving
 

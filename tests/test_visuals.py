@@ -10,22 +10,27 @@ import numpy as np
 import pytest
 from collada_texts import collada
 
-from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, mesh_files
+from contactlab.contact import mesh_files
 from contactlab.drawing import SceneGeometry, parts, visual_meshes
 from contactlab.drawing.parts import BODIES, UNPAINTED
-from contactlab.multibody import body_poses
-from contactlab.multibody.urdf import UrdfWarning
+from contactlab.multibody import UrdfWarning, body_poses
 from contactlab.recording.storage import read_meta
 from contactlab.simulation import (
+    Box,
+    Cylinder,
+    HalfSpace,
+    Material,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     VisualMesh,
     World,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 pytest.importorskip("trimesh")
 

@@ -13,17 +13,39 @@ import pytest
 from mesh_shapes import hull
 from refusals import assert_fields
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Sphere
-from contactlab.formulation import BridgeError, JointLimit, PositionDrive, VelocityDrive
-from contactlab.multibody import Model, body_pose
-from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.dynamics import inverse_dynamics, nonlinear_effects
-from contactlab.multibody.joint_data import position_limits
+from contactlab.formulation import BridgeError
+from contactlab.multibody import (
+    UrdfWarning,
+    body_pose,
+    inverse_dynamics,
+    mass_matrix,
+    nonlinear_effects,
+    position_limits,
+    random_configuration,
+)
 from contactlab.multibody.joints import Fixed, FloatingBase
-from contactlab.multibody.mass_matrix import mass_matrix
-from contactlab.multibody.urdf import UrdfWarning
-from contactlab.simulation import SimulationConfigError, TimeStepping, World, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.simulation import (
+    Box,
+    Capsule,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    JointLimit,
+    Material,
+    Mesh,
+    Model,
+    PositionDrive,
+    RigidInertia,
+    SimulationConfigError,
+    Sphere,
+    TimeStepping,
+    Transform,
+    VelocityDrive,
+    World,
+    WorldBuilder,
+    simulate,
+)
+from contactlab.spatial import quaternion
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
 

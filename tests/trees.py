@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.model import Model
+from contactlab.multibody import Model, ModelBuilder, joints, random_configuration
 from contactlab.spatial import RigidInertia, Transform, quaternion
 
 #: Joints that "all" stands for.

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import os
-import pickle
 import signal
 import sys
 import threading
 import time
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from joint_scenes import pendulum
-from simulation_scenes import block, dropped_ball, tumble
+from simulation_scenes import block, tumble
 
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import (
     Batch,
     Box,
     HalfSpace,
-    ImplausibleWarning,
     Material,
     PositionDrive,
     RigidInertia,
@@ -37,10 +33,7 @@ from contactlab.simulation import (
     sensors,
     simulate,
 )
-from contactlab.simulation.batch_worker import RunQueue, StepWorker
 from contactlab.stepping import step_buffers
-from lcp.compiler.bound_call import BoundCall
-from lcp.interruptible import ThreadTeam, cpu_seconds
 
 H = 0.01
 
@@ -273,30 +266,6 @@ def test_wrong_batches_and_resets_are_refused() -> None:
         batch.q[0] = 1.0
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch))])
-def test_copies_stand_where_the_batch_stands(copied) -> None:
-    worlds, stepper = [crate(), crate(2.0)], TimeStepping(H)
-    batch = Batch(worlds, stepper, threads=1)
-    batch.step(n=50)
-    other = copied(batch)
-    other.step(n=20)
-    batch.step(n=20)
-    np.testing.assert_array_equal(other.q, batch.q)
-    other.reset()
-    np.testing.assert_array_equal(other.q, [world.initial_state().q for world in worlds])
-
-
-def test_what_runs_should_be_doubted_for_is_said_once() -> None:
-    world = dropped_ball(0.2)
-    batch = Batch(world, TimeStepping(H), [world.initial_state(), world.initial_state(q=(0, 0, -0.1, 1, 0, 0, 0))])
-    with pytest.warns(ImplausibleWarning, match="overlap from the start"):
-        batch.step()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ImplausibleWarning)
-        batch.step(n=200)
-    assert [notice.kind for notice in batch.notices] == ["overlap"]
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_that_is_interrupted_goes_on(threads: int) -> None:
@@ -335,53 +304,3 @@ def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: 
         run = Simulation(world, stepper)
         run.step(taus[i], n=int(batch.steps[i]))
         np.testing.assert_array_equal(batch.q[i], run.q)
-
-
-def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every run is in a state of a single run, and continues."""
-    world, stepper = crate(), TimeStepping(H)
-    batch = Batch(world, stepper, [world.initial_state()] * 64, threads=2)
-    for _ in range(3):
-        batch.step()
-    hold = StepWorker._bound_queue_kernel
-
-    def fails(worker: StepWorker, line: RunQueue) -> BoundCall:
-        if worker is not batch._runs._workers[0]:
-            raise RuntimeError("of the other thread")
-        return hold(worker, line)
-
-    def steps() -> None:
-        for _ in range(1000):
-            batch.step()
-            # So long that it sleeps, and is woken.
-            time.sleep(1e-3)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(StepWorker, "_bound_queue_kernel", fails)
-        with pytest.raises(RuntimeError, match="of the other thread"):
-            steps()
-    for _ in range(20):
-        batch.step()
-    alone = simulate(world, stepper, steps=int(batch.steps.max()))
-    np.testing.assert_array_equal(batch.q, alone.q[batch.steps])
-
-
-def test_a_crew_that_is_interrupted_while_it_begins_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    crew, begun, found = ThreadTeam(3), threading.Event(), []
-
-    def works(number: int) -> None:
-        begun.set()
-        while True:
-            cpu_seconds()
-
-    def interrupted(work: object) -> None:
-        begun.wait()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(crew._members[1], "begin", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        crew.work(works)
-    monkeypatch.undo()
-    assert all(member.ended(0.0) for member in crew._members)
-    crew.work(found.append)
-    assert sorted(found) == [0, 1, 2]

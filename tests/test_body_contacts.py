@@ -27,7 +27,6 @@ from contactlab.multibody import (
 )
 from contactlab.simulation import Recording, TimeStepping, simulate, verify
 from contactlab.stepping import memory, packing
-from contactlab.stepping.kernels import layout
 from problem_data import ConstraintVelProblemData
 
 G = 9.81
@@ -237,14 +236,3 @@ def test_a_changed_number_between_bodies_is_found(array):
     entry = (20, 0) if array == "v" else (int(between[-1]), *[0] * (rows[array].ndim - 1))
     rows[array][entry] += 1e-4
     assert not verify(Recording(recording.world, recording.stepper, rows)).holds
-
-
-def test_a_table_of_arrays_makes_them_and_refuses_unknown_names():
-    made = layout.MomentFriction(**layout.MomentFriction.zeros({"m": 2, "rows": 0}))
-    assert [one.shape for one in made] == [(2, 2), (2, 2), (0, 3)]
-    longer = made._replace(axes=np.ones((4, 3)))
-    assert longer.rolling is made.rolling
-    assert longer.axes.sum() == 12.0
-    assert list(layout.MomentFriction.zeros({"m": 2}, last="rolling")) == ["torsional", "rolling"]
-    with pytest.raises(TypeError, match="MomentFriction has no spinning"):
-        made._replace(spinning=made.axes)

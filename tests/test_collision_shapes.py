@@ -12,7 +12,6 @@ from collision_scenes import ROUND_AND_FLAT, random_pose, random_shape, sorted_r
 from refusals import assert_fields
 
 from contactlab.contact import (
-    BodyShape,
     Box,
     Capsule,
     ContactError,
@@ -115,20 +114,6 @@ def test_broad_phase_measures_half_spaces_and_obeys_masks():
     assert candidate_pairs(packed, poses, body=[-1, 0, 0, -1, 2]) == [(0, 1)]
     masks = [1, 1, 2, 1, 1]
     assert candidate_pairs(packed, poses, body=body, category=masks, mask=masks, margin=0.5) == [(0, 1)]
-
-
-@pytest.mark.parametrize("shape", [Sphere(0.2, (1, 2, 3)), Box((1, 2, 3)), ConvexPoints([[0, 0, 0], [1, 0, 0]])])
-def test_body_shapes_are_points_with_radii(shape):
-    """Every body shape gives new contiguous arrays: writing into them does not change the shape."""
-    assert isinstance(shape, BodyShape)
-    points, radii = shape.support_points()
-    assert points.shape == (len(radii), 3)
-    for array in (points, radii):
-        assert array.flags.c_contiguous
-        assert array.flags.writeable
-        assert array.dtype == np.float64
-    points[:] = -9.0
-    assert not np.any(shape.support_points()[0] == -9.0)
 
 
 def test_corners_of_a_box_come_in_the_documented_order():

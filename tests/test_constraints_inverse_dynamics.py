@@ -24,7 +24,6 @@ from contactlab.multibody import (
     RigidInertia,
     forward_dynamics,
     joints,
-    kinematics,
 )
 
 BAR = FourBar()
@@ -132,17 +131,6 @@ def test_external_forces_are_borne() -> None:
     for solve in (inverse_dynamics_constraints, inverse_dynamics_constraints_relaxed):
         found = solve(model, q, v, wanted, cs, actuated, f_ext=f_ext)
         balance(model, (q, v), cs, actuated, found, f_ext)
-
-
-def test_wanted_accelerations_whole_or_actuated_alone() -> None:
-    """(nv,) with anything in the other entries and (na,) are the same; a `Kinematics` stands for q and v."""
-    model, q, v, cs, actuated = walking()
-    wanted = permitted(model, q, v, cs)
-    other = np.where(actuated, wanted, 1e3)
-    whole = inverse_dynamics_constraints(model, q, v, other, cs, actuated)
-    part = inverse_dynamics_constraints(model, kinematics(model, q, v), None, wanted[actuated], cs, actuated)
-    assert np.array_equal(whole.tau, part.tau)
-    assert np.array_equal(whole.forces, part.forces)
 
 
 def test_rank_says_how_far_drives_are_from_enough() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from contactlab.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
 from contactlab.drawing.parts import BODIES, FIXED, MODE_COLORS, srgb_to_linear
-from contactlab.drawing.stage import center_of_mass, clip, fan, grid_lines, patch
+from contactlab.drawing.stage import center_of_mass, grid_lines, patch
 from contactlab.multibody import body_poses
 from contactlab.multibody.joints import Fixed, Revolute
 from contactlab.simulation import (
@@ -152,11 +152,6 @@ def test_a_colour_of_light_looks_as_the_legend_says(color):
     assert np.abs(255.0 * shown - color).max() < 2.0
 
 
-def test_no_body_has_the_colour_of_a_mode():
-    """Otherwise an arrow could look like a part of a body."""
-    assert not set(BODIES) & set(MODE_COLORS.values())
-
-
 def test_shown_steps_are_spread_in_time() -> None:
     """First and last state are shown; the rest at the frame rate, or every state of a coarse record."""
     fine = np.arange(1001) * 1e-3
@@ -165,16 +160,6 @@ def test_shown_steps_are_spread_in_time() -> None:
     assert frame_indices(coarse, 40.0) == list(range(6))
     assert frame_indices(np.zeros(1), 40.0) == [0]
     assert state_at(coarse, 0.26) == 3
-
-
-def test_clip_keeps_the_outside() -> None:
-    """Half of a square, all of it, nothing of it."""
-    square = np.array([(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (2.0, 2.0, 0.0), (0.0, 2.0, 0.0)])
-    half = clip(square, np.array([1.0, 0.0, 0.0]), 1.0)
-    assert sorted(map(tuple, half)) == [(1.0, 0.0, 0.0), (1.0, 2.0, 0.0), (2.0, 0.0, 0.0), (2.0, 2.0, 0.0)]
-    assert len(clip(square, np.array([1.0, 0.0, 0.0]), -1.0)) == 4
-    assert len(clip(square, np.array([1.0, 0.0, 0.0]), 3.0)) == 0
-    assert fan(square).tolist() == [[0, 1, 2], [0, 2, 3]]
 
 
 def test_patch_lies_under_the_motion_and_outside_the_others() -> None:

@@ -14,7 +14,7 @@ from scipy.special import ellipk
 from simulation_scenes import G
 
 from contactlab import multibody as mb
-from contactlab.multibody import MultibodyError, forward_dynamics, kinetic_energy, potential_energy
+from contactlab.multibody import MultibodyError, kinetic_energy, potential_energy
 from contactlab.multibody.joints import Fixed, FloatingBase, Spherical
 from contactlab.simulation import (
     Box,
@@ -249,13 +249,6 @@ def test_models_that_cannot_be_built_name_the_field(names, gravity, field):
         MultibodyError,
         (field, build),
     )
-
-
-def test_a_free_body_without_mass_is_refused_by_what_solves() -> None:
-    """Not by the builder: a constraint may hold what moves no mass."""
-    model = ModelBuilder().add_body("a", joint=FloatingBase()).build()
-    with pytest.raises(MultibodyError, match="'a'"):
-        forward_dynamics(model, model.neutral, np.zeros(6), np.zeros(6))
 
 
 # Dzhanibekov's wing nut: a spin about the middle axis, a trace of another beside it.

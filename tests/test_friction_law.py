@@ -48,20 +48,6 @@ def recording() -> Recording:
     return simulate(sliding_brick(OBLIQUE), TimeStepping(2e-3, friction="cone"), steps=30)
 
 
-def test_data_name_their_law() -> None:
-    """Absent or None, it is a pyramid."""
-    assert particle().friction == particle(friction=None).friction == "pyramid"
-    cone = particle(friction="cone")
-    assert cone.friction == "cone"
-    assert "friction='cone'" in repr(cone)
-    assert "friction='" not in repr(particle())
-    blocks = cone.blocks()
-    changed = cone.with_friction("pyramid")
-    assert (changed.friction, cone.friction) == ("pyramid", "cone")
-    assert changed.blocks() is blocks
-    assert particle().with_friction("cone").friction == "cone"
-
-
 @pytest.mark.parametrize("law", ["disc", "Cone", 2, True])
 def test_an_unknown_law_is_refused(law: Any) -> None:
     assert_messages(

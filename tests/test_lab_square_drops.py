@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import square_drops
-import square_fit
 from numpy.typing import NDArray
 from square_drops import (
     MODELS,
@@ -29,7 +25,7 @@ from square_drops import (
     score_static_baseline,
     square_world,
 )
-from square_fit import GRIDS, SquareGrid, fit_squares
+from square_fit import SquareGrid, fit_squares
 
 from contactlab.lab import DatasetError
 
@@ -206,36 +202,6 @@ def test_bad_entry_is_named(file: Path, change: Callable[[Any], dict[str, object
         load_square_drops(file)
     assert caught.value.field == field
     assert value in str(caught.value)
-
-
-def test_scripts_print_the_models_and_a_fit(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Table, sense, plots and JSON of the drops, and the fit."""
-    monkeypatch.setitem(GRIDS, "rigid", {"mu": (0.1, 0.3), "restitution": (0.2, 0.45)})
-    for name in [name for name in GRIDS if name != "rigid"]:
-        monkeypatch.delitem(GRIDS, name)
-    for name in [name for name in MODELS if name not in ("rigid", "no rebound")]:
-        monkeypatch.delitem(MODELS, name)
-    out = tmp_path / "out.json"
-    words = ["square_drops.py", str(file), "--workers", "1", "--json", str(out), "--plots", str(tmp_path / "plots")]
-    monkeypatch.setattr(sys, "argv", words)
-    assert square_drops.main() == 0
-    assert {path.name for path in (tmp_path / "plots").iterdir()} == {"drop_errors.png", "drops.png"}
-    printed = capsys.readouterr().out
-    assert "4 drops of square.npz: 1 frames lost, 1 wild samples left out" in printed
-    assert "r_z P_x" in printed
-    scores = json.loads(out.read_text())["square_drops"]
-    assert set(scores["models"]) == {"held at the start", "no rebound", "rigid"}
-    for model in scores["models"].values():
-        errors = model["position_percent_of_drops"]
-        assert len(errors) == scores["drops"]
-        assert np.mean(errors) == pytest.approx(model["position_percent"])
-    words = ["square_fit.py", str(file), "--folds", "2", "--workers", "1", "--json", str(out)]
-    monkeypatch.setattr(sys, "argv", words)
-    square_fit.main()
-    assert "held out" in capsys.readouterr().out
-    assert json.loads(out.read_text())["rigid"]["values"]["mu"] in (0.1, 0.3)
 
 
 def test_recorded_drops(shared: Path) -> None:

@@ -118,19 +118,6 @@ def test_piles_hardly_need_a_pivot(kind, count, edges, steps):
     assert verify(recording, every=40).holds
 
 
-def test_a_problem_of_one_tree_has_the_same_answer():
-    """Without its trees the matrix is dense: bits differ, but the forces agree."""
-    recording = simulate(bin_of("boxes", 9, 3, 2), TimeStepping(H), steps=30)
-    data = recording.problem(29)
-    blocks = data.blocks()
-    whole = ConstraintVelProblemData.from_blocks(
-        blocks._replace(tree_starts=np.array([0, data.nv])), solve_inertia=data.solve_inertia
-    )
-    solver = ConstraintSolver(EqualCompliance())
-    sparse, dense = (solver.solve_discretized_problem(one, H) for one in (data, whole))
-    np.testing.assert_allclose(sparse.v_plus, dense.v_plus, rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("starts", [[0], [1, 3], [0, 2], [0, 3, 3], [0, 2, 1, 3], [[0, 3]], [0.0, 3.0]])
 def test_tree_starts_that_are_none_are_refused(starts):
     """They begin at 0, ascend, and end at nv."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from typing import Any
 
 import numpy as np
@@ -86,28 +84,6 @@ def test_the_iteration_limit_gives_the_best_iterate(solver: Any) -> None:
         assert f"of {limit}" in result.attempts[0].detail
         merits.append(result.residual.backward_error)
     assert merits[2] < merits[1] <= merits[0]
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer on this system")
-@every
-def test_an_interrupt_is_heeded_at_once(solver: Any) -> None:
-    """What Ctrl-C raises gets through between two portions: within half a second at the most, a tenth as a rule."""
-    problem = membrane(250)
-    lcp.solve(problem, solver(max_iterations=3))
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        clock = time.perf_counter()
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        with pytest.raises(KeyboardInterrupt):
-            lcp.solve(problem, solver(max_iterations=10**9), tolerance=1e-14)
-        assert time.perf_counter() - clock < 0.8
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @every

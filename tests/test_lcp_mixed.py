@@ -227,16 +227,3 @@ def test_unknowns_that_drown_the_load_solve_nothing() -> None:
     problem = lcp.MLCP([[1.0, -1.0], [1.0, -1.0]], np.zeros((2, 0)), np.zeros((0, 2)), [], [1.0, -1.0], [])
     assert not lcp.residuals(problem, [], [1e15, 1e15]).solved()
     assert lcp.solve(problem).status is lcp.Status.INCONSISTENT
-
-
-def test_a_mixed_result_has_all_its_attempts() -> None:
-    """One solver is one attempt; a fallback has one for each solver that was tried."""
-    problem = lcp.MLCP([[2.0]], [[0.0]], [[0.0]], [[-1.0]], [-3.0], [-1.0])
-
-    class Fails:
-        def solve(self, problem: lcp.LCP, **options: object) -> lcp.Claim:
-            return lcp.Claim(np.full(problem.n, np.nan), lcp.Status.STALLED, 1)
-
-    assert [one.solver for one in lcp.solve(problem, lcp.Lemke()).attempts] == [lcp.Lemke()]
-    found = lcp.solve(problem, lcp.Fallback(Fails(), lcp.Lemke()))
-    assert [type(one.solver).__name__ for one in found.attempts] == ["Fails", "Lemke"]

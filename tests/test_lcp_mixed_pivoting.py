@@ -171,12 +171,3 @@ def test_equations_in_y_alone_are_pivoted_on_through_pairs() -> None:
     np.testing.assert_allclose(result.u, u, atol=1e-10)
     np.testing.assert_allclose(result.y, y, atol=1e-10)
     assert result.solve_time < 20.0
-
-
-@pytest.mark.nojit
-def test_the_elimination_runs_without_the_compiler() -> None:
-    """One small problem, through a pair."""
-    pivoted = pivot_free_variables(lcp.MLCP([[0.0]], [[1.0]], [[1.0]], [[0.0]], [-2.0], [1.0]))
-    assert pivoted is not None
-    assert pivoted.swapped.all()
-    np.testing.assert_allclose(pivoted.recover(np.zeros(1)), [-1.0, 2.0])

@@ -13,7 +13,6 @@ import simulation_scenes as scenes
 from custom_constraints import Pin
 from derivative_scenes import MOTIONS, bounded_drives, soft_floor, trot, tumbling_cube
 from linearization_worlds import HALF, G, H, assert_parameters_agree, cube
-from refusals import assert_messages
 
 from contactlab.contact import PowerLaw
 from contactlab.simulation import (
@@ -30,7 +29,6 @@ from contactlab.simulation import (
     SimulationConfigError,
     SimulationError,
     Sphere,
-    StepperState,
     TimeStepping,
     VelocityDrive,
     WorldBuilder,
@@ -239,21 +237,6 @@ def test_unknown_names_are_refused_with_close_ones(name, text):
         parameter(world, name)
     assert caught.value.field == "wrt"
     assert text in caught.value.detail
-
-
-@pytest.mark.nojit
-def test_what_is_asked_for_is_a_sequence_of_names():
-    """One text is none, and a name given twice is refused; a drive's or a joint's own name is known."""
-    world, stepper = arm(), TimeStepping(H)
-    state = world.initial_state()
-    assert_messages(
-        SimulationConfigError,
-        ("one text 'upper.mass'", lambda: linearize(world, stepper, state, wrt="upper.mass")),
-        ("twice", lambda: linearize(world, stepper, state, wrt=["upper.mass", parameter(world, "upper.mass")])),
-    )
-    assert parameter(world, "servo.stiffness").value == 20.0
-    assert parameter(world, "servo.stiffness").world(25.0).joint_actions.drives[0].stiffness == 25.0
-    assert isinstance(state, StepperState)
 
 
 def test_what_is_wrong_with_one_of_several_states_names_it():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -69,16 +68,6 @@ def test_a_large_island_is_solved_without_a_dense_matrix(matrices, trees):
     again = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, H, z0=solution.result.z)
     assert isinstance(again.result.solver, StrategySolver)
     assert not matrices
-
-
-@pytest.mark.parametrize("field", ["MM", "qq", "a", "problem", "rows", "h", "n"])
-def test_what_was_formed_stays_as_it_is(field):
-    """No attribute can be set, read before or not."""
-    formed = form_discretized_lcp(tower(2), H)
-    for _ in range(2):
-        with pytest.raises(FrozenInstanceError):
-            setattr(formed, field, None)
-        getattr(formed, field)
 
 
 def mixed(count: int, seed: int) -> tuple[ConstraintVelProblemData, np.ndarray]:

@@ -187,15 +187,6 @@ def test_limits_stand_where_the_degrees_of_freedom_do() -> None:
     assert not np.isfinite([*lower[:7], *upper[:7]]).any()
 
 
-def test_all_of_it_is_in_the_text() -> None:
-    """The tree, and a line per degree of freedom."""
-    text = str(arm())
-    assert "6: thigh RY, joint 'hip', in [-1, 2], speed <= 3, effort <= 40, armature 0.5" in text
-    assert "7: shank RY\n" in text
-    assert "8: cart TX, joint 'rails', in [-5, inf], effort <= 1" in text
-    assert "        camera [fixed]" not in text.splitlines()[0]
-
-
 def test_worlds_and_records_keep_them() -> None:
     """Names get a prefix; the limits become joint limits of the world, only once, also after a reload."""
     builder = WorldBuilder()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -360,14 +358,3 @@ def test_bad_armature_is_refused(armature) -> None:
     with pytest.raises(MultibodyError, match="armature"):
         builder.add_body("rod", joint=joints.Revolute((0, 1, 0)), armature=armature)
     assert builder.build().nb == 0
-
-
-def test_none_and_zero_are_the_same() -> None:
-    """Bits included; and a rotor is enough to move a body without mass."""
-    model = of_mjcf()
-    plain = ModelBuilder(model.gravity)
-    for body in (dataclasses.replace(body, armature=np.zeros(body.joint.nv)) for body in model.bodies):
-        plain.add_body(body.name, parent=body.parent, joint=body.joint, placement=body.placement, inertia=body.inertia)
-    assert not plain.build().armature.any()
-    rotor = ModelBuilder().add_body("rotor", joint=joints.Revolute((0, 0, 1)), armature=0.3).build()
-    assert forward_dynamics(rotor, [0.0], [0.0], [0.6])[0] == pytest.approx(2.0, rel=1e-15)

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 import simulation_scenes as scenes
 from record_runs import same
-from scene_texts import CUBE, write
 
 import lcp
 from contactlab import ForceChoice
-from contactlab.cli import main
 from contactlab.multibody.joints import Prismatic
 from contactlab.simulation import (
     Batch,
@@ -262,18 +260,3 @@ def test_what_no_forces_mend_still_stops():
     """A velocity that is not finite stops the run."""
     with pytest.raises(SimulationError, match="no longer finite"):
         simulate(scenes.dropped_ball(1.0), TimeStepping(16.0), steps=1, tau=np.full(6, 1e200))
-
-
-def test_the_command_line_counts_them(tmp_path, capsys):
-    recording = run(1e-6)
-    recording.save(tmp_path / "off.npz")
-    assert main(["verify", str(tmp_path / "off.npz")]) == 1
-    said = capsys.readouterr().out
-    assert "2 islands are not certified" in said
-    assert said.endswith("all of these in the 2 steps already marked uncertified\n")
-    assert main(["run", str(write(tmp_path, CUBE)), "--out", str(tmp_path / "run.npz")]) == 0
-    assert "not certified" not in capsys.readouterr().out
-    # One pivot does not find the slacks of contacts that need no force: the forces are right, and they are judged.
-    limited = CUBE.replace("h = 2e-3", 'h = 2e-3\nsolver = { name = "Lemke", max_pivots = 1 }')
-    assert main(["run", str(write(tmp_path, limited)), "--out", str(tmp_path / "one.npz")]) == 0
-    assert "not certified" not in capsys.readouterr().out

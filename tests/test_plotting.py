@@ -184,14 +184,3 @@ def test_replay_writes_pictures_and_plots(recording, tmp_path, capsys):
     assert capsys.readouterr().err.splitlines() == [
         "contactlab: error: time: 9 s is not within the recording, 0 .. 0.6 s"
     ]
-
-
-def test_a_horizon_leaves_nothing_white(recording):
-    """With a horizon the floor continues under a sky; without one, empty parts are white."""
-    for horizon in (False, True):
-        (axes,) = plotting.picture(recording, 0.3, size=(160, 100), horizon=horizon).axes
-        image = np.asarray(axes.images[0].get_array())
-        assert bool((image == 255).all(axis=2).any()) is not horizon
-        top, bottom = image[0, 80].astype(int), image[-1, 80].astype(int)
-        assert not horizon or top[2] > top[0] > 0  # a sky is blue
-        assert not horizon or bottom[0] > bottom[2]  # the floor is not

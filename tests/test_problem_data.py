@@ -89,18 +89,6 @@ def test_blocks_follow_the_layout(kind: Any, fields_of: Callable[..., dict[str, 
 
 
 @each_level
-def test_from_blocks_copies_nothing(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
-    """The fields are views of the blocks."""
-    source = kind(**fields_of())
-    data = kind.from_blocks(source.blocks(), solve_inertia=source.solve_inertia)
-    assert data.blocks() is source.blocks()
-    assert np.shares_memory(data.F, source.blocks().J)
-    for field in dataclasses.fields(data):
-        if field.name not in ("solve_inertia", "M", "_blocks"):
-            np.testing.assert_array_equal(getattr(data, field.name), getattr(source, field.name))
-
-
-@each_level
 def test_data_are_frozen_and_own_their_arrays(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
     """Neither the caller's arrays nor the blocks' can change the data."""
     fields = fields_of()
@@ -203,18 +191,6 @@ def test_rows_of_a_pair_for_N() -> None:
     assert ConstraintAccelProblemData(**fields | {"N": pair(fields["N"]), "sliding_contacts": None}).nc == 5
     message = "cannot be told: give kN, or both lists of contacts"
     refuses("N", message, lambda: ConstraintAccelProblemData(**by_lists | {"sliding_contacts": None}))
-
-
-def test_the_inertia_solve_is_never_asked_for_no_columns() -> None:
-    """A function of the caller may not know what to do with none."""
-
-    def solve(B: np.ndarray) -> np.ndarray:
-        if B.size == 0:
-            raise ZeroDivisionError("no columns")
-        return B / 2.0
-
-    data = ConstraintAccelProblemData(tau=[1.0, 2.0], solve_inertia=solve, N=[[0.0, 1.0]])
-    np.testing.assert_array_equal(data.blocks().YR, [[0.0, 0.5]])
 
 
 VECTORS = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from contactlab.cli import main, warmup
+from contactlab.cli import warmup
 from lcp.compiler.compile_events import compilation_begins
 
 
@@ -54,12 +54,6 @@ def test_parts_are_the_versions_that_the_loop_calls() -> None:
     # On disk since this run was compiled, or before: not compiled again.
     assert "compiling" not in done.stderr
     assert "ledger" in done.stdout
-
-
-def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["warmup", "sun"])
-    assert "unknown part 'sun'" in capsys.readouterr().err
 
 
 @pytest.mark.slow

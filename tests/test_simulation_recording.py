@@ -117,14 +117,6 @@ def test_what_was_not_kept_is_said() -> None:
             asked()
 
 
-def test_a_run_is_shown_as_its_record() -> None:
-    run = Simulation(tumble(), TimeStepping(H), record=True)
-    run.step(n=30)
-    film, of_record = playback_of(run), playback_of(run.recording)
-    np.testing.assert_array_equal(film.time, of_record.time)
-    assert str(film.readout(30)) == str(of_record.readout(30))
-
-
 H_ROWS, STEPS = 0.01, 40
 
 
@@ -160,25 +152,6 @@ def test_whatever_is_read_first_the_arrays_are_those_of_a_file(make, tmp_path) -
         np.testing.assert_array_equal(array, filed.rows[name], name)
 
 
-def test_rows_are_a_mapping_of_arrays_that_nobody_writes_to() -> None:
-    """Read-only, the same object at every read, joined with others by |; a run of no step has them all, empty."""
-    rows = run_of(tumble()).rows
-    assert list(rows) == list(FIELDS)
-    assert len(rows) == len(FIELDS)
-    assert "contact_gap" in rows
-    for name in rows:
-        assert rows[name] is rows[name]
-        assert not rows[name].flags.writeable
-    other = rows | {"h": np.zeros(1)}
-    assert other["h"].size == 1
-    assert other["q"] is rows["q"]
-    with pytest.raises(KeyError):
-        rows["nothing"]
-    none = run_of(tumble(), steps=0)
-    assert none.rows["contact_gap"].shape == (0,)
-    assert none.rows["q"].shape[0] == 1
-
-
 def test_a_record_with_other_rows_is_another(tmp_path) -> None:
     """Replaced values are read from a record and from its file."""
     run = run_of(tumble())
@@ -212,13 +185,3 @@ def test_a_run_leaves_nothing_to_the_next_one() -> None:
         again = simulate(world, stepper, **plan)
         for name in FIELDS:
             np.testing.assert_array_equal(again.rows[name], alone.rows[name], name)
-
-
-def test_what_a_run_left_is_kept_while_others_go_on() -> None:
-    """The record of a run is not written to by the next one, whether it was read before or not."""
-    world, stepper = tumble(), TimeStepping(H_ROWS)
-    one = simulate(world, stepper, steps=STEPS)
-    simulate(world, stepper, steps=STEPS, tau=np.ones(world.nv))
-    same = simulate(world, TimeStepping(H_ROWS), steps=STEPS)
-    for name in FIELDS:
-        np.testing.assert_array_equal(one.rows[name], same.rows[name], name)

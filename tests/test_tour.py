@@ -108,17 +108,6 @@ def moves(view):
         assert time.monotonic() < end, "nothing moves"
 
 
-def still(view):
-    """Wait until the displayed time is constant for longer than at the end of a scene."""
-    clock, end = "document.body.innerText.match(/t = [0-9.]+/)[0]", time.monotonic() + PATIENCE
-    told = view.run(clock)
-    while time.monotonic() < end:
-        time.sleep(2.0)
-        if told == (told := view.run(clock)):
-            return
-    pytest.fail("it does not stop")
-
-
 @pytest.mark.slow
 @needs_chromium
 def test_every_scene_is_seen_to_move(tmp_path):
@@ -130,20 +119,6 @@ def test_every_scene_is_seen_to_move(tmp_path):
             view.until(f"document.body.innerText.replace(/\\s+/g, ' ').includes({words!r})")
             moves(view)
             view.press("n")
-        assert view.errors == []
-
-
-@pytest.mark.slow
-@needs_chromium
-def test_a_scene_stops_and_goes_on(tmp_path):
-    """The key H pauses it, and H again resumes it."""
-    with served(18981) as url, page(tmp_path) as view:
-        view.open(url, WIDTHS["desk"])
-        view.until("/t = [0-9.]+/.test(document.body.innerText)")
-        view.press("h")
-        still(view)
-        view.press("h")
-        moves(view)
         assert view.errors == []
 
 

@@ -156,14 +156,6 @@ def test_a_mesh_that_cannot_be_read_is_named_and_what_touches_is_drawn(robot):
     assert [part.color for part in parts_of(world, "trunk")] == [RED]
 
 
-def test_without_trimesh_shapes_are_drawn(robot, monkeypatch):
-    """And the extra is named."""
-    monkeypatch.setitem(sys.modules, "trimesh", None)
-    world = World.from_urdf(robot, floating_base=True, collisions=False)
-    with pytest.warns(UrdfWarning, match=r"\.\[viz\]"):
-        assert parts_of(world, "fin") == []
-
-
 def test_visuals_of_ones_own():
     """On any body; checked immediately; a hidden shape is not drawn by default."""
     builder = WorldBuilder()

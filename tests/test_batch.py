@@ -206,15 +206,6 @@ def test_contacts_and_readings_are_those_of_every_run() -> None:
         batch.read(sensors.FramePosition("crat"))
 
 
-def test_rows_of_joints_are_those_of_every_run() -> None:
-    worlds, stepper = [driven(50.0), driven(20.0)], TimeStepping(H)
-    batch = Batch(worlds, stepper, threads=1)
-    batch.step(n=7)
-    runs = [alone(world, stepper, np.zeros((7, 1))) for world in worlds]
-    np.testing.assert_array_equal(batch.joint_rows.force, np.concatenate([run.joint_rows.force for run in runs]))
-    np.testing.assert_array_equal(batch.joint_rows.step, np.repeat([0, 1], [len(run.joint_rows) for run in runs]))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -201,14 +201,6 @@ def test_buffers_grow_without_a_trace(monkeypatch):
     assert same(roomy, simulate(world, stepper, steps=20, chunk_steps=3))
 
 
-@pytest.mark.nojit
-def test_compiler_off_stands_as_well():
-    """The same kernels as plain Python: two cubes at rest."""
-    recording = simulate(stack(2), TimeStepping(1e-3, edges=4), steps=2)
-    assert np.abs(recording.v).max() <= 1e-12
-    assert recording.contacts_at(1).body_a.tolist() == [0] * 4 + [-1] * 4
-
-
 SCENES_VERIFIED = {
     "stack": lambda: stack(3),
     "ball on a box": ball_on_a_moving_box,

@@ -9,10 +9,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-
-from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -52,17 +49,6 @@ def test_gallery_has_its_pictures(kind: str, sources: str) -> None:
     moving = {path.stem: path.stat().st_size for path in (DOCS / "images" / kind).glob("*.webp")}
     assert set(moving) <= set(drawn)
     assert max(moving.values()) <= 2 * MOST_BYTES
-
-
-def test_pictures_of_modes_have_the_colours_of_the_legend() -> None:
-    """Grey, green and vermilion of a picture's legend are drawn in full colour."""
-    image = pytest.importorskip("PIL.Image")
-    for name in ("scenes/arch", "scenes/terrain", "scenes/quadruped", "tutorial_simulate"):
-        pixels = np.asarray(image.open(DOCS / "images" / f"{name}.png").convert("RGB")).astype(int)
-        legend = pixels[-max(12, len(pixels) // 9) :].reshape(-1, 3)
-        for mode, color in MODE_COLORS.items():
-            off = np.abs(legend - np.array(color)).max(axis=1).min()
-            assert off <= 24, f"{name}: the nearest to the colour of {MODE_NAMES[mode]} is {off} away"
 
 
 GALLERY = Path(__file__).resolve().parents[1] / "examples"

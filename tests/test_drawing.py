@@ -7,7 +7,7 @@ import pytest
 
 from contactlab.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
 from contactlab.drawing.parts import BODIES, FIXED, MODE_COLORS, srgb_to_linear
-from contactlab.drawing.stage import center_of_mass, grid_lines, patch
+from contactlab.drawing.stage import center_of_mass
 from contactlab.multibody import body_poses
 from contactlab.multibody.joints import Fixed, Revolute
 from contactlab.simulation import (
@@ -160,18 +160,3 @@ def test_shown_steps_are_spread_in_time() -> None:
     assert frame_indices(coarse, 40.0) == list(range(6))
     assert frame_indices(np.zeros(1), 40.0) == [0]
     assert state_at(coarse, 0.26) == 3
-
-
-def test_patch_lies_under_the_motion_and_outside_the_others() -> None:
-    """Every corner is on the plane; parts inside another half-space are cut away; grid lines stay on the patch."""
-    up, slope = np.array([0.0, 0.0, 1.0]), np.array([-0.6, 0.0, 0.8])
-    around = np.array([(-1.0, 0.0, 1.0), (3.0, 1.0, 1.0)])
-    floor = patch(up, 0.0, around, 0.5, [(slope, -0.6)])
-    assert np.abs(floor @ up).max() < 1e-12
-    assert (floor @ slope >= -0.6 - 1e-12).all()
-    np.testing.assert_allclose(floor.min(axis=0), [-1.5, -0.5, 0.0], atol=1e-12)
-    np.testing.assert_allclose(floor.max(axis=0), [1.0, 1.5, 0.0], atol=1e-12)
-    lines = grid_lines(floor, up, 0.5, 0.01)
-    assert {round(float(x), 6) for x in lines[:, :, 0].ravel()} == {-1.5, -1.0, -0.5, 0.0, 0.5, 1.0}
-    assert {round(float(y), 6) for y in lines[:, :, 1].ravel()} == {-0.5, 0.0, 0.5, 1.0, 1.5}
-    np.testing.assert_allclose(lines[:, :, 2], 0.01, rtol=1e-6)

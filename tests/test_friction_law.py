@@ -17,7 +17,6 @@ import problem_data
 from contactlab import ConstraintSolver, ConvexRelaxation, EqualCompliance
 from contactlab.formulation import BridgeError, motion_is_unique, problem_data_from
 from contactlab.impact import ImpactError, Newton, Poisson
-from contactlab.lab.datasets import lcp_from_problem_data, load_problem, load_problems
 from contactlab.simulation import Recording, TimeStepping, simulate
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
@@ -145,17 +144,3 @@ def test_who_knows_pyramids_alone_says_so() -> None:
         motion_is_unique(cone, H)
     assert motion_is_unique(cone.with_friction("pyramid"), H).unique
     assert Poisson(0.5, "sequential").solve(cone).v_plus[2] > 0.0
-
-
-def test_problems_of_a_record_with_cones_are_friction_problems(recording: Recording, tmp_path: Path) -> None:
-    """So are saved ones; a solver of cones finds the step's own forces."""
-    recording.save(tmp_path / "cones.npz")
-    problem_data.save(tmp_path / "step.npz", recording.problem(20))
-    problem = load_problem(tmp_path / "cones.npz", step=20)
-    assert isinstance(problem, lcp.FrictionProblem)
-    assert isinstance(load_problem(tmp_path / "step.npz", h=2e-3), lcp.FrictionProblem)
-    assert isinstance(lcp_from_problem_data(recording.problem(20).with_friction("pyramid"), 2e-3), lcp.LCP)
-    assert all(isinstance(one, lcp.FrictionProblem) for _, one in load_problems(tmp_path / "cones.npz", most_steps=3))
-    found = lcp.solve(problem, lcp.default_friction_solver())
-    pushed = recording.contacts_at(20).impulse_normal.sum() / recording.h[20]
-    assert found.r[::3].sum() == pytest.approx(pushed, rel=1e-7)

@@ -133,26 +133,6 @@ def test_limits_are_heeded_and_said(solver: Any) -> None:
             solver(**wrong)
 
 
-def test_the_default_lists_its_methods() -> None:
-    pile = rigid_pile(np.random.default_rng(2), 4, 0.6)
-    first = lcp.solve(pile)
-    assert first.solved
-    assert [type(attempt.solver) for attempt in first.attempts] == [lcp.ContactStrategies]
-    # Not symmetric: no problem for the strategies.
-    skewed = np.array(pile.W)
-    skewed[0, 1] += 1e-6 * np.abs(skewed).max()
-    result = lcp.solve(lcp.FrictionProblem(skewed, pile.q, pile.mu))
-    assert result.solved
-    assert [type(attempt.solver) for attempt in result.attempts] == [lcp.ContactStrategies, lcp.SemismoothNewton]
-    assert isinstance(result.solver, lcp.SemismoothNewton)
-    assert result.attempts[0].status is lcp.Status.UNSUITABLE
-    assert [attempt.status for attempt in result.attempts][-1] is lcp.Status.SOLVED
-    assert result.iterations == sum(attempt.iterations for attempt in result.attempts)
-    assert "SOLVED" in repr(result)
-    with pytest.raises(lcp.ProblemError, match="time_limit"):
-        lcp.ContactStrategies(time_limit=-1.0)
-
-
 def test_a_matrix_of_zeros_below_the_diagonal_blocks_never_fails_a_block() -> None:
     """Contacts whose own block is singular: projected steps move them, and the note says so."""
     W = np.zeros((6, 6))

@@ -244,22 +244,6 @@ def test_a_recording_that_cannot_be_used_is_told_by_place(tmp_path: Path, text: 
         load_arm_log(tmp_path / "log.csv")
 
 
-def test_the_command_refuses_what_it_cannot_look_for(
-    shared: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """Mass of a toss, an unknown name and a robot without a description are bad input, said in one line."""
-    cubes = str(shared / "data" / "cube_toss")
-    assert main(["identify", cubes, "--parameters", "mass"]) == 2
-    assert "'mass' cannot be seen here" in capsys.readouterr().err
-    assert main(["identify", cubes, "--parameters", "stifness"]) == 2
-    assert "close: 'stiffness'" in capsys.readouterr().err
-    assert main(["identify", cubes, "--set", "mu=-1"]) == 2
-    assert "values['mu']: -1.0 is not between 0 and 2" in capsys.readouterr().err
-    np.savez(tmp_path / "log.npz", t=np.arange(20.0), q=np.zeros((20, 1)), tau=np.zeros((20, 1)))
-    assert main(["identify", str(tmp_path / "log.npz")]) == 2
-    assert "URDF or scene file, is needed" in capsys.readouterr().err
-
-
 def test_ellipse_impacts_give_the_numbers_of_the_scan(shared: Path, tmp_path: Path) -> None:
     """The recorded impacts give mu and e within the intervals of the earlier fit by least mean error."""
     out = tmp_path / "out.json"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import assert_messages
 from square_drops import (
     MODELS,
     SHARED_CALIBRATION,
@@ -159,10 +160,11 @@ def test_fit_finds_the_numbers_the_drops_were_made_with(file: Path) -> None:
     assert np.all(fit.interval[1] >= [0.1, 0.45])
     # Held-out errors are errors of points of the grid.
     assert np.all((grid.position == fit.position).any(axis=0))
-    with pytest.raises(ValueError, match="folds"):
-        fit_squares(grid, folds=5)
-    with pytest.raises(ValueError, match="resamples"):
-        fit_squares(grid, folds=2, resamples=0)
+    assert_messages(
+        ValueError,
+        ("folds", lambda: fit_squares(grid, folds=5)),
+        ("resamples", lambda: fit_squares(grid, folds=2, resamples=0)),
+    )
 
 
 def test_held_out_choices_are_made_without_the_drop() -> None:

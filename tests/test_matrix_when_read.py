@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from refusals import assert_fields
 from scipy import sparse
 
 import lcp
@@ -139,9 +140,10 @@ def test_a_matrix_that_memory_cannot_hold_is_refused_in_words(monkeypatch, solve
     """The size, and what to use in its place; forces that need no matrix are found all the same."""
     monkeypatch.setattr(discretized, "_memory", lambda: 1e3)
     # No forces are selected where the slack of friction is soft.
-    with pytest.raises(ProblemDataError, match=r"n = 18 variables: .* GiB .*EqualCompliance\(\)") as caught:
-        ConstraintSolver(solver).solve_discretized_problem(tower(3, gammaE=np.full(3, 1e-3)), H)
-    assert caught.value.field == "data"
+    assert_fields(
+        ProblemDataError,
+        ("data", lambda: ConstraintSolver(solver).solve_discretized_problem(tower(3, gammaE=np.full(3, 1e-3)), H)),
+    )
     assert ConstraintSolver(EqualCompliance()).solve_discretized_problem(tower(60), H).result.solved
 
 

@@ -237,16 +237,6 @@ def test_the_guide_has_the_table():
             assert re.findall(r"\w+", cell) == words(column), kind
 
 
-def test_values_that_change_nothing_are_quiet():
-    """Zeros in any form give no report, and unknown elements are named."""
-    said = [
-        ("worldbody", "geom", {"margin": "0.0", "surfacevel": "0 0 0"}),
-        ("actuator", "motor", {"actearly": "false"}),
-    ]
-    assert unknown_attributes(said) == []
-    assert unknown_attributes([("worldbody", "gadget", {})]) == ["<gadget>"]
-
-
 def schema(mujoco):
     """Section, tag and attributes of every element that mujoco reads."""
     found, stack = [], list[str]()

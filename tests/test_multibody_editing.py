@@ -204,21 +204,6 @@ def test_worlds_and_records_keep_them() -> None:
     assert not builder.build().joint_actions.limits
 
 
-def test_of_a_description() -> None:
-    """Names, limits and speeds of a URDF stand in the model, and in the world's."""
-    link = "<link name='{}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial></link>"
-    joint = "<joint name='j' type='revolute'><parent link='a'/><child link='b'/>{}</joint>"
-    limit = "<limit lower='-1' upper='0.5' effort='7' velocity='2'/>"
-    model = Model.from_urdf(f"<robot name='r'>{link.format('a')}{link.format('b')}{joint.format(limit)}</robot>")
-    assert model.joint_names == ("j",)
-    builder = WorldBuilder()
-    builder.add_model(model)
-    for one in (model, builder.build().model):
-        assert one.joint_v("j") == slice(0, 1)
-        values = (one.limits.lower, one.limits.upper, one.limits.velocity, one.limits.effort)
-        assert [list(value) for value in values] == [[-1.0], [0.5], [2.0], [7.0]]
-
-
 BAD = {
     "crossed": ({"limits": JointLimits(1.0, -1.0)}, "lower 1 exceeds upper -1"),
     "length": ({"limits": JointLimits([1.0, 2.0])}, r"\(1,\) for this joint"),

@@ -122,12 +122,6 @@ def test_a_file_may_be_in_any_encoding_it_declares(tmp_path, encoding):
     assert Model.from_urdf(file).names == ("bräs",)
 
 
-def test_gravity_is_the_callers():
-    """It enters the dynamics; the default points down."""
-    assert Model.from_urdf(FIVE).gravity.tolist() == [0.0, 0.0, -9.81]
-    same_dynamics(Model.from_urdf(FIVE, gravity=(1, 2, 3)), by_hand(Fixed(), (1.0, 2.0, 3.0)))
-
-
 def test_a_root_called_world_is_the_world():
     """It is not a body, and its children are fixed to the world."""
     text = robot(link("world", ""), link("b"), joint(parent="world", inside="<origin xyz='1 2 3'/>"))
@@ -223,15 +217,6 @@ def test_limits_friction_and_the_rest_are_kept():
     assert velocity_limits(model).tolist() == [*none, 4.0, 20.0, 1.0, 3.0]
     assert joint_damping(model).tolist() == [0.0] * 6 + [0.1, 0.0, 3.0, 0.0]
     assert joint_friction(model).tolist() == [0.0] * 6 + [0.2, 0.0, 0.0, 0.0]
-
-
-def test_a_model_without_description_has_no_limits():
-    """The vectors exist for every model."""
-    model = by_hand(Fixed())
-    assert np.isinf(np.concatenate(position_limits(model))).all()
-    assert not joint_damping(model).any()
-    np.testing.assert_array_equal(apply_mimic(model, [1, 2, 3, 4]), [1, 2, 3, 4])
-    assert mimic_coupling(model, np.zeros(4)).G.shape == (0, 4)
 
 
 def test_limits_that_are_written_in_part_follow_the_format():

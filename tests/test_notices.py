@@ -25,7 +25,6 @@ from contactlab.simulation import (
     PlacedShape,
     RigidInertia,
     Simulation,
-    SimulationConfigError,
     Sphere,
     TimeStepping,
     Transform,
@@ -224,24 +223,6 @@ def test_event_driven_runs_say_theirs() -> None:
         recording = EventDriven(max_step=1e-3).run(two_balls(1.0, 10.0), 0.2)
     assert recording.notices == ()
     assert recording.events
-
-
-@pytest.mark.parametrize("run", [lambda *a: simulate(*a, steps=1), Simulation])
-def test_arguments_of_other_types_are_named(run: Any) -> None:
-    world, stepper = cube_at(0.3), TimeStepping(h=0.01)
-    result = stepper.step(world, world.initial_state())
-    for arguments, text in (
-        ((3, stepper), r"world: must be a World, got int: `WorldBuilder.build\(\)` makes one"),
-        ((WorldBuilder(), stepper), r"world: must be a World, got WorldBuilder: call its `build\(\)`"),
-        ((world, 0.01), r"stepper: must be a TimeStepping, got float: `TimeStepping\(h=...\)` makes one"),
-    ):
-        with pytest.raises(SimulationConfigError, match=text):
-            run(*arguments)
-    for state, text in ((3, "got int: `World.initial_state"), (result, "got StepResult: take its `state`")):
-        with pytest.raises(SimulationConfigError, match=f"state: must be a StepperState, {text}"):
-            stepper.step(world, state)
-        with pytest.raises(SimulationConfigError, match=f"state: must be a StepperState, {text}"):
-            simulate(world, stepper, steps=1, state=state)
 
 
 SMOOTH = Material(0.0)

@@ -71,17 +71,6 @@ def test_a_refused_resume_leaves_no_folder(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["a.npz"]
 
 
-def test_a_lock_is_held_until_it_is_released(tmp_path):
-    """The owner releases it; its file is removed."""
-    first = Lock(tmp_path / "new" / "lock")
-    with pytest.raises(LockHeldError, match=f"process {os.getpid()} on"):
-        Lock(tmp_path / "new" / "lock")
-    first.release()
-    first.release()
-    assert not (tmp_path / "new" / "lock").exists()
-    Lock(tmp_path / "new" / "lock").release()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="patches fcntl")
 def test_where_the_file_system_has_no_locks_the_owner_decides(tmp_path, monkeypatch):
     """Alive: refused; dead on this host: taken over; of another host, or no owner: kept, unless a request takes it."""

@@ -51,19 +51,6 @@ def test_plots_have_units_and_draw_empty_records(plot, recording, empty, tmp_pat
         assert plotting.save_figure(some, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("plot", PLOTS)
-def test_no_legend_lies_over_data(plot, recording):
-    """Each stands above its axes, and within the figure."""
-    figure = plot(recording)
-    figure.canvas.draw()
-    for axes in figure.axes:
-        legend = axes.get_legend()
-        if legend is not None:
-            words, data = legend.get_window_extent(), axes.get_window_extent()
-            assert words.y0 >= data.y1 - 1.0
-            assert words.x1 <= figure.bbox.x1 + 1.0
-
-
 def test_a_picture_that_moves(recording, tmp_path):
     """The number of frames follows from fps and speed, all of one size; impossible values are refused."""
     image = pytest.importorskip("PIL.Image")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import pickle
 from collections.abc import Callable
@@ -105,20 +104,6 @@ def test_data_are_frozen_and_own_their_arrays(kind: Any, fields_of: Callable[...
             getattr(data, name)[0] = 1
     getattr(data.blocks(), mu)[0] = 7.0
     np.testing.assert_array_equal(getattr(data, mu), before)
-
-
-@each_level
-def test_copies_and_changed_copies(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
-    """Copies keep every bit; `replace` checks what is new and keeps the rest."""
-    data, mu = kind(**fields_of()), "mu" if kind is ConstraintVelProblemData else "mu_sliding"
-    for other in (copy.deepcopy(data), pickle.loads(pickle.dumps(data))):
-        for a, b in zip(data.blocks(), other.blocks(), strict=True):
-            np.testing.assert_array_equal(a, b)
-    doubled = dataclasses.replace(data, **{mu: 2.0 * getattr(data, mu)})
-    np.testing.assert_array_equal(getattr(doubled.blocks(), mu), 2.0 * getattr(data, mu))
-    np.testing.assert_array_equal(doubled.blocks().Y, data.blocks().Y)
-    with pytest.raises(ProblemDataError, match=mu):
-        dataclasses.replace(data, **{mu: -getattr(data, mu)})
 
 
 def test_forces_are_packed_in_order() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scene_texts import CUBE, line_of, write
+from scene_texts import CUBE, write
 
 from contactlab.simulation import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere, simulate
 from contactlab.simulation.scene import SceneError, load_scene
@@ -218,18 +218,6 @@ def test_errors_name_line_and_key(tmp_path, text, old, new, words):
         load_scene(write(tmp_path, whole))
     assert words in str(caught.value)
     assert "# here" in whole.splitlines()[caught.value.line - 1]
-
-
-def test_a_height_field_does_not_move(tmp_path):
-    """Ground in a free body is refused, on the body's line."""
-    text = CUBE.replace('shape = "box"', 'shape = "height_field"')
-    text = text.replace("half_extents = [0.1, 0.1, 0.1]", "heights = [[0, 0], [0, 0]]\ngrid = [1, 1]")
-    text = text.replace("mass = 1.0", "mass = 1.0\ninertia = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]")
-    with pytest.raises(SceneError, match="must stand fixed"):
-        load_scene(write(tmp_path, text))
-    with pytest.raises(SceneError, match="has no volume") as caught:
-        load_scene(write(tmp_path, text.replace("inertia = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]", "")))
-    assert caught.value.line in (line_of(text, "[[body]]"), line_of(text, "[[body]]") + 1)
 
 
 def test_filters_are_those_of_the_file(tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -22,8 +20,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from lcp.contacts.kernels import strategy_loop as kernels
-from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategies_of, strategy_mask
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategies_of
 
 
 def pile(seed: int = 0) -> World:
@@ -39,15 +36,6 @@ def pile(seed: int = 0) -> World:
             inertia, shape = RigidInertia.solid_box(0.6, (0.05, 0.05, 0.05)), Box.cube(0.05)
         builder.add_free_body(f"body {i}", inertia, shape, material, q=(*place, 1, 0, 0, 0))
     return builder.build()
-
-
-def test_the_table_is_that_of_the_kernels() -> None:
-    assert len(set(STRATEGY_NAMES)) == len(STRATEGY_NAMES) == 5
-    assert tuple(RECORDED[code] for code in kernels.STRATEGY_CODES) == STRATEGY_NAMES
-    assert strategy_mask(STRATEGY_NAMES) == kernels.ALL_STRATEGIES
-    assert strategy_mask(()) == 0
-    page = (Path(__file__).parents[1] / "docs" / "contact_solver.md").read_text(encoding="utf-8")
-    assert [name for name in STRATEGY_NAMES if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])

@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 
-import lcp
 from contactlab.drawing import ForceScale, SceneGeometry, playback_of
 from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
-from contactlab.plotting import picture, plot_convergence
+from contactlab.plotting import picture
 from contactlab.simulation import (
     STICK,
     Box,
@@ -163,14 +162,6 @@ def test_legends_say_each_mode_in_its_colour(recording: Recording) -> None:
     assert any(label.startswith("force on the body, ") for label in drawn)
 
 
-def test_plot_of_a_race_is_a_picture(tmp_path: Path) -> None:
-    """The picture is a PNG, for any traces and statuses of the solvers."""
-    problem = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
-    results = {s.__name__: lcp.solve(problem, s(), trace=True) for s in lcp.ALL_SOLVERS}
-    path = plot_convergence(tmp_path / "race.png", results, title="two contacts")
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
 def dropped(height: float, e: float) -> EventRecording:
     """A ball of 0.1 m over the ground, dropped; it slides along x at 1 m/s."""
     builder = WorldBuilder((0.0, 0.0, -9.81))
@@ -238,18 +229,6 @@ def test_replay_of_events_is_one_file(tmp_path: Path) -> None:
     recording = dropped(0.05, 0.5)
     page = write_html_replay(recording, tmp_path / "a.html", fps=10.0).read_text(encoding="utf-8")
     assert f"6 of {len(playback_of(recording).time)} states" in page
-
-
-def test_picture_of_events_is_a_picture(tmp_path: Path) -> None:
-    """At a time within the run."""
-    pytest.importorskip("matplotlib")
-    from contactlab.plotting import picture
-
-    recording = dropped(0.05, 0.5)
-    picture(recording, 0.2, path=tmp_path / "a.png", size=(80, 60))
-    assert (tmp_path / "a.png").read_bytes()[1:4] == b"PNG"
-    with pytest.raises(ValueError, match="not within"):
-        picture(recording, 2.0)
 
 
 PATIENCE = 20.0  # seconds until what was sent must have come

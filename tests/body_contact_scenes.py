@@ -1,7 +1,5 @@
 """Scenes of bodies that touch one another; each returns a world with its start set."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute

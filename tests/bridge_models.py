@@ -1,7 +1,5 @@
 """A quadruped as text, its stance, and what holds its joints, for the tests of problem data from models."""
 
-from __future__ import annotations
-
 import numpy as np
 from urdf_texts import inertial, joint, link, robot
 

@@ -1,7 +1,5 @@
 """Shapes and poses the tests of collision detection share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from contactlab.simulation import Box, Capsule, ConvexPoints, Cylinder, Sphere, Transform

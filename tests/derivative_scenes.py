@@ -1,7 +1,5 @@
 """Scenes whose steps are differentiated: a world, its stepper, its actuation, and states along its motion."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 from collections.abc import Callable, Iterator

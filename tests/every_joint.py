@@ -1,7 +1,5 @@
 """A tree with every joint of the package, joints of the user's own and fixed bodies included."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from contactlab.multibody import Model, ModelBuilder, integrate, joints

@@ -1,7 +1,5 @@
 """Named small friction problems with known solutions; the tests give each of them to every friction solver."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

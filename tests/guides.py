@@ -1,7 +1,5 @@
 """Guides for users of other libraries: all names on our side of the tables exist and can be called as shown."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Worlds whose joints have stops, friction, drives, damping, followers and loops; each returned with its start set."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

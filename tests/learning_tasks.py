@@ -1,7 +1,5 @@
 """Tasks small enough for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small worlds whose steps are differentiated, and comparisons of their derivatives with differences."""
 
-from __future__ import annotations
-
 import joint_scenes
 import numpy as np
 from step_differences import Steps

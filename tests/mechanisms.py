@@ -3,8 +3,6 @@
 Planar ones move in the x-z plane: bars lie along x at q = 0 and turn from x towards z.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

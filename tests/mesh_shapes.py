@@ -1,7 +1,5 @@
 """Triangle meshes of known surfaces."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial import ConvexHull
 

@@ -4,8 +4,6 @@ The reference knows the rank rule by singular values alone: rows divided by the 
 the bodies' Jacobians, singular values below 1e-8 of the largest none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

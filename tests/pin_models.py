@@ -1,7 +1,5 @@
 """Random trees of bodies, as a model of ours and of pinocchio's, and what takes vectors from one to the other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

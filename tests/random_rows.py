@@ -1,7 +1,5 @@
 """Random contacts, loops and distances on any model."""
 
-from __future__ import annotations
-
 import numpy as np
 from trees import random_transform
 

@@ -1,7 +1,5 @@
 """Runs of records for tests that end them from outside: ``python record_runs.py PATH STEPS [resume]``."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scenes that the tests of the simulation share; each returns a world with its start set."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Differences of a time step for many states in one `Batch`, as a reference for derivatives."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Random extreme worlds end soon, certified or with a typed error that gives advice."""
 
-from __future__ import annotations
-
 import abusive_worlds
 import numpy as np
 import pytest

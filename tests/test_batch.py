@@ -1,7 +1,5 @@
 """Batches: many runs in memory at once, each with the bits it would have alone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The benchmarks compare one scene: MuJoCo's model of it has the masses and inertias of ours."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

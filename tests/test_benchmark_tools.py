@@ -1,7 +1,5 @@
 """The benchmarks: children that are ended at their limit, tables that grow, and figures that name their script."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import re

@@ -1,7 +1,5 @@
 """Bodies that touch one another in the compiled step: one arithmetic, and mechanics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from body_contact_scenes import (

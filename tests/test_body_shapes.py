@@ -1,7 +1,5 @@
 """Shapes of bodies in a world: several of them, fixed ones, filters, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from body_contact_scenes import BALL, CUBE, ROUGH

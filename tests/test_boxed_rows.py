@@ -1,7 +1,5 @@
 """Boxed rows: closed forms, every kind of bounds against enumeration, fields, files and certificates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

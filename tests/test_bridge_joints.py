@@ -1,7 +1,5 @@
 """Limits, drives, dry friction and mimic relations of joints as rows of problem data; arguments that are refused."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """The mechanical certificate: silent on rounding, loud on wrong forces, blind to units."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

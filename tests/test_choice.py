@@ -1,7 +1,5 @@
 """The force choice of records and solutions: selected, certified but not selected, or any."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

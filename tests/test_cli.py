@@ -1,7 +1,5 @@
 """The command line: results on standard output, one-line errors, exit statuses that scripts can use."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

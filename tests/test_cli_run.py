@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from scene_texts import CUBE, TUMBLING, write
 
 from contactlab.cli import main

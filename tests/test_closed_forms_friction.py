@@ -1,7 +1,5 @@
 """Friction in closed form: slopes, tipping, the facets of the pyramid, rolling, a plate that accelerates."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Impacts in closed form: bounces, pairs, rows of balls, a rocking block."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Contacts of triangle meshes against planes, hulls and coal; hulls of mesh files and their cache."""
 
-from __future__ import annotations
-
 import os
 import stat
 

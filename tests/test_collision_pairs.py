@@ -1,7 +1,5 @@
 """Contacts between pairs of convex shapes: closed forms, features, parallel faces."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

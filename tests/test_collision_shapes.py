@@ -1,7 +1,5 @@
 """Shapes as detection knows them: bounds, terrain, symmetry, the broad phase, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

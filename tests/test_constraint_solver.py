@@ -1,7 +1,5 @@
 """Constraint forces of discretised problems: the rod's textbook scenes, invariances, bilateral rows, failures."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

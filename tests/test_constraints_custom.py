@@ -1,7 +1,5 @@
 """Custom constraints and their check: the required methods, and the refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from custom_constraints import A_POINT, B_POINT, Driven, Pin, Rolling, Speed, broken

@@ -1,7 +1,5 @@
 """Forward dynamics and impulses with constraints: four methods with one result, which equals the dense equations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pin_models import random_pair

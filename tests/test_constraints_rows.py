@@ -1,7 +1,5 @@
 """Rows of contacts and loops: Jacobian, bias, errors and stabilisation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint, moved

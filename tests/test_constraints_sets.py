@@ -1,7 +1,5 @@
 """Sets of constraints: groups, labels, stabilisation, systems, models that cannot move, and what is refused."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Solvers of constrained systems, on bare arrays and for models: rank, residual, shortest multipliers, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import assert_fields

@@ -1,7 +1,5 @@
 """Contacts of a configuration without a step: those that a step sees there, and those that geometry says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from body_contact_scenes import ball_on_a_moving_box, capsule_on_a_cylinder, collision_in_space, pendulum_and_box, stack

@@ -1,7 +1,5 @@
 """Connections of bodies in worlds: custom constraints, rods, springs between points, joints that follow a curve."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import joint_scenes as scenes

@@ -1,7 +1,5 @@
 """Time limits are respected, also inside libraries, and Ctrl-C is handled immediately, in any compiled code."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """LCPs of a step: against the dense mixed problem, with its symmetry, two-stage form, bilateral rows, recovery."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pages, without building them: all are reached, pictures are there and small, examples and adapters run."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import re

@@ -1,7 +1,5 @@
 """The drawing of a world: solids of every shape, the stage, arrows, the states shown."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

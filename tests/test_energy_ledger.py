@@ -1,7 +1,5 @@
 """The energy ledger: every entry by its own formula, and together the whole change of the energy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Event-driven runs compared with closed forms, and their records on disk."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Derivatives of event-driven runs: closed forms, cases that others got wrong, differences of runs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

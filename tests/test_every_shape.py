@@ -1,7 +1,5 @@
 """Properties of all shapes: files store them; drawing, bounds, inertia and support describe one solid."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,7 +1,5 @@
 """Mistakes of a first hour: the message has the fault, and the right code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import assert_messages

@@ -1,7 +1,5 @@
 """Forces of bodies at rest, or that slide, are held without a system solved where they are surely those selected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

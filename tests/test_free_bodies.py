@@ -1,7 +1,5 @@
 """Free motion: tumbling bodies, tops, chains and trees keep energy and momentum as their integrator should."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Friction by quadratic programs: the convex relaxation and staggered projections beside Coulomb's LCP."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The law of friction in problem data: the functions that set it, that keep it, and that solve with it."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Coulomb friction with the exact cone: problems, the judge, ill-formed input, and no false claims."""
 
-from __future__ import annotations
-
 import pickle
 from decimal import Decimal, localcontext
 from typing import Any

@@ -1,7 +1,5 @@
 """Every friction solver against closed forms, against every assignment of modes, and against invariances."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The guides from RBDL and Pinocchio and the messages for foreign names: all named objects exist, and the code runs."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import re

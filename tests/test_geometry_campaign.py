@@ -1,7 +1,5 @@
 """Contacts of every pair of shapes, each result proved; the whole campaign is `benchmarks/geometry_campaign.py`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from geometry_campaign import PAIRS, campaign, one_case

@@ -1,7 +1,5 @@
 """Gradients of costs over whole runs, compared with differences of the runs; and the refusals."""
 
-from __future__ import annotations
-
 import joint_scenes
 import numpy as np
 import pytest

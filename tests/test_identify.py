@@ -1,7 +1,5 @@
 """Parameters from recordings: known parameters are found, intervals contain them, and others are reported."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Routh's diagram, comparison tables, Painleve's map, and what impact laws refuse."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

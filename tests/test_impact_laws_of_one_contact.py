@@ -1,7 +1,5 @@
 """Laws of one collision: Brach's, Smith's, a tangential spring, and one of the user's, each at its closed form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

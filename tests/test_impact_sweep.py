@@ -1,7 +1,5 @@
 """Families of impacts: every point agrees with its law, failures are reported, maps are drawn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

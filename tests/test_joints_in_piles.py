@@ -1,7 +1,5 @@
 """A robot among bodies: rows of joints leave an island's matrix as sparse as contacts alone make it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Compiled code on disk is taken again exactly while every source it was compiled from is the same."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import stat

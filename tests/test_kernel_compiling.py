@@ -1,7 +1,5 @@
 """Kernels compiled with the project's options give right results, for any caller, compiled or cached."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Compiled kernels are taken wherever the same sources meet the same versions and tier of processors, not elsewhere."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

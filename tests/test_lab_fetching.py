@@ -1,7 +1,5 @@
 """Data sets by name: from a folder of one's own, or downloaded once and checked; no test leaves this machine."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import http.server

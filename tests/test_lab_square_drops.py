@@ -1,7 +1,5 @@
 """Recorded square drops: corrections of the data, a fit that finds the truth, a reader that refuses bad files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

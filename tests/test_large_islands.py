@@ -1,7 +1,5 @@
 """Islands of many trees: sparse elimination, modes from a central path, and what is too large to pivot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

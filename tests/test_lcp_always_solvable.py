@@ -1,7 +1,5 @@
 """Problems that always have a solution: bimatrix games, and boxes with finite bounds."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

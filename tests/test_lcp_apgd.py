@@ -1,7 +1,5 @@
 """Accelerated projected gradient descent: its first step, its descent, its acceleration, its refusal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from lcp_problems import definite, dominant, membrane, semidefinite

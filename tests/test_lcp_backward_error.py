@@ -1,7 +1,5 @@
 """The backward error: the condition of "solved", for any units of rows and unknowns."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

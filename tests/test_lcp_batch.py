@@ -1,7 +1,5 @@
 """Many problems in one call: the results of one call each, on any number of threads."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """All solutions beyond enumeration: known counts, agreement with trying every basis, and honest limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Regularized, Fallback, Refined and the default cascade: attempts are listed, and the original data decide."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The conformance tests: every solver of ours passes them, and every way of falling short is found by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Bounds set by other unknowns, and horizontal problems: exact conversions, verdicts on the problem as it was posed."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """All solutions of small problems: isolated ones, continua, and proofs that there are none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """A posteriori bounds: never below the true distance, which rational arithmetic gives, and how far above it."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Double-double arithmetic, one basis solved in it, and Lemke's method built on it."""
 
-from __future__ import annotations
-
 import os
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The hard set: time steps of stacks whose masses differ by six powers of ten and more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The interior-point method: monotone problems, bounds, infeasibility with proof, the path itself, limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

@@ -1,7 +1,5 @@
 """Common properties of the iterative solvers: classes, bounds, limits, trace, failures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

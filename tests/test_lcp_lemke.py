@@ -1,7 +1,5 @@
 """Lemke's method: its classes against enumeration, degeneracy, rays, limits, warm start, recorded contact problems."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mixed problems of any rank: data, reduction, solving, verdicts on the original rows, and their invariances."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Mixed problems whose free unknowns are pivoted in: any rank, any verdict, and what an ill-conditioned A leaves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar

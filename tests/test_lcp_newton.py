@@ -1,7 +1,5 @@
 """Newton's method on the natural map and on the Fischer-Burmeister equations: classes, bounds, starts, limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

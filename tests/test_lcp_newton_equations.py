@@ -1,7 +1,5 @@
 """What Newton's methods are made of: the equations and their derivatives, smoothing, pivoting at the end, factors."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Nonlinear complementarity: problems of the literature with known solutions, and all failures of functions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Nonsmooth nonlinear conjugate gradients: the published iteration and the safeguards added to it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from lcp_problems import definite, dominant, duplicated, membrane, semidefinite

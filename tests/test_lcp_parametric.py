@@ -1,7 +1,5 @@
 """Paths of solutions: against solving at sampled points, through degenerate breakpoints, and where they turn back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

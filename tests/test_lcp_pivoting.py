@@ -1,7 +1,5 @@
 """Principal pivoting: the factors of a growing and shrinking block, monotone problems, orders, failures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An LCP owns checked data; errors name ill-formed data before any solve."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """The solvers that go through a quadratic program: every engine, sparse data, bounds, and the form of the program."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

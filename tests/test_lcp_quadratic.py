@@ -1,7 +1,5 @@
 """OSQP and CVXPY on problems that are quadratic programs, and their refusal of others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Derivatives of solutions: against differences, against each other, and at kinks against both sides."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

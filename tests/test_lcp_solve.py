@@ -1,7 +1,5 @@
 """`lcp.solve` judges every claim on the original data; results and failures say what happened."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import dataclass, replace

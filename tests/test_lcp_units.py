@@ -1,7 +1,5 @@
 """Verdicts in units of 2^-40 to 2^40, against truth in rational numbers; proofs that multiply out."""
 
-from __future__ import annotations
-
 import time
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Variational inequalities with sparse M: the first active set is a coarser problem's, the result solves this one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import lcp_variational

@@ -1,7 +1,5 @@
 """Environments for learning: gymnasium's checkers, seeds, and one arithmetic for one run and many."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 from typing import Any

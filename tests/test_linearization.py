@@ -1,7 +1,5 @@
 """Derivatives of one step: beside differences of it, closed forms, and what they are where the piece ends."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Kinks of a step: each is reported at its position, by name, and one-sided derivatives are derivatives of the step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import joint_scenes

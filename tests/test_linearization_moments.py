@@ -1,7 +1,5 @@
 """Derivatives of steps with torsional and rolling friction: beside differences, closed forms, kinks, lengths."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import joint_scenes

@@ -1,7 +1,5 @@
 """Derivatives of steps by numbers of the world agree with differences and closed forms; the refusals."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Distance of a step's forces from the selected ones: by its table, compared with verification's method."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes

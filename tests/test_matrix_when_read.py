@@ -1,7 +1,5 @@
 """The matrix of a step's LCP is formed when it is read: large islands of contacts are solved without it."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MuJoCo files as worlds: dynamics and poses are MuJoCo's own, files stay in their folder, attributes are named."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

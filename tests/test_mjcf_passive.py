@@ -1,7 +1,5 @@
 """Forces, ranges, friction and sensors of MuJoCo files: MuJoCo's numbers and MuJoCo's motion."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

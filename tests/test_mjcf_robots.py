@@ -1,7 +1,5 @@
 """Robots from MuJoCo files: collision filters, actuators, sites, keyframes, and a robot in a running world."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Torsional and rolling friction: further friction cones over the normal force of a contact."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

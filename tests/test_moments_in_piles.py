@@ -1,7 +1,5 @@
 """Torsional and rolling friction among the attempts at an island's forces: selected, in piles and grasps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

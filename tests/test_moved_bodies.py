@@ -1,7 +1,5 @@
 """Fixed bodies that follow a motion: mocap bodies of files, and motions changed during a run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Dynamics: identities for every model and state, large models, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint, random_body

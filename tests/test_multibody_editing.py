@@ -1,7 +1,5 @@
 """Models made of models: builders that hold one, joints held fixed, names and limits of joints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every quantity of the recorded models, computed by another program, at 1e-9."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

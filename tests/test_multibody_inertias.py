@@ -1,7 +1,5 @@
 """Inertias as people have them: point masses, planar links, massless bodies, rotors; against closed forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Agreement with pinocchio on random models with all joints both have."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pin_models import Pair, random_pair

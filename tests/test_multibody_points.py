@@ -1,7 +1,5 @@
 """Points of bodies, their velocities, accelerations and Jacobians, and the kinematics computed once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint, moved

@@ -1,7 +1,5 @@
 """Robot descriptions: the model they make, the data they keep, odd inertias, and bad input by line and name."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Untrusted robot descriptions: harmful content is refused, quickly."""
 
-from __future__ import annotations
-
 import gc
 import re
 import time

@@ -1,7 +1,5 @@
 """One name for each object: the names that packages list, no name for two objects, messages for old names."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import warnings

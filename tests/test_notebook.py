@@ -1,7 +1,5 @@
 """HTML in notebooks: short tables that need no extra, load nothing, and escape names."""
 
-from __future__ import annotations
-
 import sys
 from html.parser import HTMLParser
 

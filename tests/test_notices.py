@@ -1,7 +1,5 @@
 """Runs that are solved to rounding but implausible are warned of, and so are jams and gains of energy."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs in which every strategy failed for an island: they continue with nearly right forces, and report it."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The contact LCP is assembled in one place: the public path and the compiled step share every number of it."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Callable

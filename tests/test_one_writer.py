@@ -1,7 +1,5 @@
 """One writer per path: the second one gets the owner's name and ends, and a dead owner's lock is taken over."""
 
-from __future__ import annotations
-
 import errno
 import os
 import platform

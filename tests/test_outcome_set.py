@@ -1,7 +1,5 @@
 """All orders and interleavings of contacts that close at once: closed forms, invariants, and laws inside."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes

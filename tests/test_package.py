@@ -1,7 +1,5 @@
 """The installed distribution: light imports, declared names, types, one version, and a README that runs."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import importlib.util

@@ -7,8 +7,6 @@ The end's normal acceleration is A fN + b with
     A < 0  iff  mu > (1 + kappa cos^2) / (kappa sin cos), least at tan^2 = 1 + kappa: 2 sqrt(1 + kappa) / kappa
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures and plots of records: drawn without a display, with units, of empty records too."""
 
-from __future__ import annotations
-
 import os
 import sys
 

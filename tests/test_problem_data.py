@@ -1,7 +1,5 @@
 """Problem data at both levels: the fields, their defaults, the block layout, sliding contacts and packed forces."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 from collections.abc import Callable

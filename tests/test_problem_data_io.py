@@ -1,7 +1,5 @@
 """Problem data files of both levels: bit-exact round trips, and every kind of bad file refused by name."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

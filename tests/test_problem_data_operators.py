@@ -1,7 +1,5 @@
 """Operators of problem data in every form, and the static helpers: generalised forces, forces in contact frames."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Time stepping by quadratic programs: the law that a step states, how far it is from Coulomb's, what a record says."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

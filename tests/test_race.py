@@ -1,7 +1,5 @@
 """A race from end to end: rows for everybody, verdicts by the data, time limits, resumption, report, command line."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

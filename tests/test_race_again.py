@@ -1,7 +1,5 @@
 """Races in a folder that has one: the same trial is known again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results of a race: profiles, means, growth and families agree with values computed by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Solvers by text: names, settings, combinations, one's own; and what is refused."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path

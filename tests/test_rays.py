@@ -1,7 +1,5 @@
 """Rays: closed forms, membership along the ray, other engines; and what a world makes of them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

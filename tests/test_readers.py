@@ -1,7 +1,5 @@
 """Untrusted files: every reader ends with a `FileError` or reads, in bounded memory, for any content."""
 
-from __future__ import annotations
-
 import importlib
 import time
 import zipfile

@@ -1,7 +1,5 @@
 """After any end of a run the record of the computed part opens, and the run resumes with the same bits."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A run resumed at any step gives the same bits, for any chunks and any path of the record."""
 
-from __future__ import annotations
-
 import functools
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """Every kind of world is restored from its record: the reopened world runs with the same bits, from any state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

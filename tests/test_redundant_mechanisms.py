@@ -1,7 +1,5 @@
 """Redundant mechanisms beside dense numpy, the rank rule, drift; rows of joints posed, verified and explained."""
 
-from __future__ import annotations
-
 import joint_scenes as scenes
 import numpy as np
 import pytest

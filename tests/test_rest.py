@@ -1,7 +1,5 @@
 """Bodies at rest stay so and what nothing holds moves: closed forms, linear programs, piles of extreme masses."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

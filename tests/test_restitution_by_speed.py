@@ -1,7 +1,5 @@
 """Restitution by the speed of approach, as a material: the record, both kinds of stepping, records and scenes."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

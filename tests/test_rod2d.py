@@ -1,7 +1,5 @@
 """The planar rod of the gallery: its problem data at each level, its compliant model, impacts, and sinking in."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

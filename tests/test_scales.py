@@ -1,7 +1,5 @@
 """The same scene in other units, or at another scale, has the same verdicts: lengths s, times sqrt(s), masses m."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 

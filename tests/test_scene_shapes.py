@@ -1,7 +1,5 @@
 """Shapes, parts, fixed bodies and pairs of scene files, and scenes loaded with changes."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

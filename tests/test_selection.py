@@ -1,7 +1,5 @@
 """The forces of redundant contacts that a step selects: equal compliance in the limit, of pyramids and cones."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

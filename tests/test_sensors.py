@@ -1,7 +1,5 @@
 """Sensors compared with closed forms and the balance of forces; a run and its record give the same readings."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

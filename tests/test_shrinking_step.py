@@ -1,7 +1,5 @@
 """Steps that shrink until their problem is solved, and softening: implicit springs and dampers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

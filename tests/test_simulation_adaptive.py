@@ -1,7 +1,5 @@
 """Adaptive steps: a step that is not solved is tried again, shorter, and what was used is in the record."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

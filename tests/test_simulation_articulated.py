@@ -1,7 +1,5 @@
 """Articulated bodies in the compiled step: links, hinges and fixed bases, next to free bodies."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

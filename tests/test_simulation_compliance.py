@@ -1,7 +1,5 @@
 """Compliant contacts: stiffness and dissipation of materials, erp and cfm, compared with closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

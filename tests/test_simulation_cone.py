@@ -1,7 +1,5 @@
 """Simulation with Coulomb's exact cone: no direction is special, resting bodies stay, the record has the cone."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The contact table, contact entry and warm starts; logs that touch along a line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes

@@ -1,7 +1,5 @@
 """A step that cannot be solved stops the run, and everything needed to study it is kept."""
 
-from __future__ import annotations
-
 import pickle
 import re
 

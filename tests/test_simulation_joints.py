@@ -1,7 +1,5 @@
 """Joints in worlds against closed forms: stops, damping, dry friction, drives, followers, loops."""
 
-from __future__ import annotations
-
 import math
 
 import joint_scenes as scenes

@@ -1,7 +1,5 @@
 """Kinematic bodies: belts, plates, tables and shakers, compared with closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

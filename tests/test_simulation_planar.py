@@ -1,7 +1,5 @@
 """Planar worlds: three coordinates per body, one direction of friction per contact, against closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

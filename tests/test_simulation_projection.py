@@ -1,7 +1,5 @@
 """Position projection: penetrations are undone in q, by a small displacement in the metric of the masses."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

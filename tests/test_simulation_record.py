@@ -1,7 +1,5 @@
 """Records: their contents, their files, and the forces between two bodies."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Runs that keep a record, and arrays formed when they are read: of `simulate` and of files."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import replace

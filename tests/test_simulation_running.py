@@ -1,7 +1,5 @@
 """Runs that keep their memory, rollouts, single steps and wrenches: the same bits as `simulate`."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import math

@@ -1,7 +1,5 @@
 """Islands at rest sleep: held bit for bit, left out of the work, and woken by what should wake them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import assert_fields

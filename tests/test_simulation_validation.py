@@ -1,7 +1,5 @@
 """Bad input is refused before anything is computed, with the field and the value named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes

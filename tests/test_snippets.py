@@ -4,8 +4,6 @@ Whatever a page leaves to its reader (a world, a file, the rows of a problem) is
 blocks run in the order of the page. Complete pages are in `test_tutorials.py`.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Inertias of homogeneous cylinders, capsules, hulls and meshes, against closed forms and sums of parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

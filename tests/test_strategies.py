@@ -1,7 +1,5 @@
 """The strategies for an island's forces: each alone, named in the record; piles hold mechanically, too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

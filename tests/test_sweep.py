@@ -1,7 +1,5 @@
 """Sweeps on one machine: the same rows in any process, each once, for any effect of a task on its process."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

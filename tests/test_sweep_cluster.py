@@ -1,7 +1,5 @@
 """Sweeps on a real Dask scheduler with three worker processes: the same rows, though workers are killed."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json

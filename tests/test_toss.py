@@ -1,7 +1,5 @@
 """Cube tosses: the reader refuses what it must, the metric is the published one, the runs are scored and certified."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

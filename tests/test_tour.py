@@ -1,7 +1,5 @@
 """The tour: the code shown is the code that runs; in a browser every scene loads, moves and says no error."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import hashlib

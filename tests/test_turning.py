@@ -1,7 +1,5 @@
 """Runs and states that continue in another world: other numbers, other bodies."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ runs in the page's only namespace; `sh` is a list of `contactlab` commands; a bl
 which `...` matches anything. `bash` is only for the reader.
 """
 
-from __future__ import annotations
-
 import doctest
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Whether a contact problem has one velocity, several or none: closed forms, proofs, and what stays open."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes

@@ -1,7 +1,5 @@
 """Contacts that a record does not list are missed by its verification, between bodies and on meshes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from body_contact_scenes import (

@@ -1,7 +1,5 @@
 """How far recorded forces are from the selected ones, by another method; and what a verification costs."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 

@@ -1,7 +1,5 @@
 """In the browser: replays of steps and events are one small file; live views; switches; what a client sees."""
 
-from __future__ import annotations
-
 import gc
 import json
 import queue

@@ -1,7 +1,5 @@
 """Looks of robots: visuals of descriptions are kept, read when drawn, and drawn by all pictures in the same way."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

@@ -1,7 +1,5 @@
 """One line from a robot file to a world that runs; robots of many makers load with pinocchio's dynamics."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Random models of every joint, for the tests of what must hold for all of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

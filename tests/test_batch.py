@@ -83,21 +83,6 @@ def test_worlds_of_one_layout_run_together(kind: str, threads: int) -> None:
     np.testing.assert_array_equal(found.q[:, -1], batch.q)
 
 
-def test_targets_are_each_worlds_own_where_none_are_told() -> None:
-    worlds, stepper = [driven(target=0.1), driven(target=-0.2)], TimeStepping(H)
-    batch, told = Batch(worlds, stepper, threads=1), np.array([[0.05], [0.3]])
-    batch.step(n=10)
-    batch.step(targets=told, n=10)
-    batch.step(n=10)
-    for i, world in enumerate(worlds):
-        aims = np.repeat([world.joint_actions.drives[0].target, told[i, 0], aim_of(world)], 10)[:, None]
-        np.testing.assert_array_equal(batch.q[i], alone(world, stepper, np.zeros((30, 1)), aims).q)
-
-
-def aim_of(world: World) -> float:
-    return world.joint_actions.drives[0].target
-
-
 def test_a_run_that_fails_stops_alone_until_it_is_reset() -> None:
     world, stepper = driven(), TimeStepping(H)
     batch = Batch(world, stepper, [world.initial_state()] * 3, threads=2)

@@ -13,9 +13,9 @@ from refusals import assert_messages
 import lcp
 from contactlab.lab import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
-from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from
+from contactlab.lab.racing.entrant import limited, peers_of, solver_from
 from contactlab.lab.racing.external_solvers import SiconosLCP
-from contactlab.lab.racing.kinds import KINDS, kind_of, problem_class_of
+from contactlab.lab.racing.kinds import kind_of, problem_class_of
 from lcp import conformance
 
 OWN = """
@@ -130,15 +130,6 @@ def test_objects_that_cannot_travel_are_refused() -> None:
     assert_messages(
         RaceError, ("top level of a module", lambda: entrant_of(Hidden())), ("no method `solve`", lambda: entrant_of(3))
     )
-
-
-def test_all_is_ours_once_and_no_peer() -> None:
-    """`all` is the list of solvers, and a solver named beside it is not doubled."""
-    kinds = [kind for kind in KINDS if kind.name == "LCP"]
-    assert [e.name for e in entrants_of("all,Lemke", kinds)] == [cls.__name__ for cls in lcp.ALL_SOLVERS]
-    assert len(entrants_of("all,Lemke(restarts=0)", kinds)) == len(lcp.ALL_SOLVERS) + 1
-    with pytest.raises(RaceError, match="no solver is named"):
-        entrants_of("", kinds)
 
 
 def test_peers_are_ours_to_skip_when_absent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,15 +86,6 @@ def test_a_reset_begins_a_record_of_its_own() -> None:
     assert verify(run.recording).holds
 
 
-def test_copies_record_from_where_they_begin() -> None:
-    run = Simulation(tumble(), TimeStepping(H), record=True)
-    run.step(n=30)
-    other = copy.deepcopy(run)
-    other.step(n=5)
-    assert other.recording.n_steps == 5
-    np.testing.assert_array_equal(other.recording.q[0], run.q)
-
-
 def test_what_was_not_kept_is_said() -> None:
     run = Simulation(tumble(), TimeStepping(H))
     for asked in (lambda: run.recording, lambda: playback_of(run)):
@@ -136,14 +126,6 @@ def test_whatever_is_read_first_the_arrays_are_those_of_a_file(make, tmp_path) -
     run.save(tmp_path / "saved.npz")
     for name, array in Recording.open(tmp_path / "saved.npz").rows.items():
         np.testing.assert_array_equal(array, filed.rows[name], name)
-
-
-def test_a_record_with_other_rows_is_another(tmp_path) -> None:
-    """Replaced values are read from a record and from its file."""
-    run = run_of(tumble())
-    other = replace(run, rows={**run.rows, "contact_gap": run.rows["contact_gap"] + 1.0})
-    other.save(tmp_path / "other.npz")
-    np.testing.assert_array_equal(Recording.open(tmp_path / "other.npz").contacts.gap, run.contacts.gap + 1.0)
 
 
 def test_a_run_leaves_nothing_to_the_next_one() -> None:

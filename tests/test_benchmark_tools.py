@@ -1,9 +1,7 @@
 """The benchmarks: children that are ended at their limit, tables that grow, and figures that name their script."""
 
-import csv
 import importlib
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -41,41 +39,6 @@ def test_how_a_child_ends_is_told(script):
     assert list(told(script("raise ValueError('no such scene')"), [], 60.0)) == [{"died": "ValueError: no such scene"}]
     asleep = list(told(script("import time; time.sleep(60)"), [], 0.5))
     assert asleep[0]["died"].startswith("died of SIGKILL")
-
-
-def run(script: str, *arguments: str) -> None:
-    """Run a benchmark as one does."""
-    subprocess.run([sys.executable, str(FOLDER / script), *arguments], check=True, capture_output=True)
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    """The rows that a benchmark wrote."""
-    with path.open(newline="") as file:
-        assert file.readline().startswith("# ")
-        return list(csv.DictReader(file))
-
-
-@pytest.mark.slow
-def test_islands_are_solved_anew_from_their_files(tmp_path):
-    """Islands of two small piles are solved with the cone and with the pyramid; missing peers are named."""
-    run("islands.py", "--solver", "ContactStrategies", "Lemke", "--out", str(tmp_path / "islands"))
-    rows = table(tmp_path / "islands.csv")
-    assert len(rows) > 12
-    assert {(row["solver"], row["friction"]) for row in rows} == {
-        ("ContactStrategies", "cone"),
-        ("Lemke", "pyramid"),
-    }
-    assert all(row["solved"] == "1" and float(row["residual"]) < 1e-8 for row in rows)
-    assert "tolerance 1e-08" in (tmp_path / "islands.md").read_text()
-
-
-@pytest.mark.slow
-def test_a_scene_that_is_ended_leaves_its_rows(tmp_path):
-    """The rows have all measurements before the limit, and the reason for missing ones."""
-    run("simulation.py", "--scene", "stack of 10", "--rounds", "1", "--limit", "2", "--out", str(tmp_path / "speed"))
-    rows = table(tmp_path / "speed.csv")
-    assert {"contactlab, 8 edges", "contactlab, 4 edges"} <= {row["engine"] for row in rows}
-    assert all(row["failure"] or float(row["steps_per_s"]) > 0.0 for row in rows)
 
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -68,17 +68,6 @@ def test_awkward_data_end_as_with_the_default_solver(engine: type, problem: lcp.
     assert np.isfinite(result.z).all()
 
 
-@pytest.mark.parametrize("limited", [engine for engine in ENGINES if engine is not lcp.CVXPY])
-def test_one_iteration_is_not_enough(limited: type) -> None:
-    """The limit is honoured and named; the candidate is finite and not called solved."""
-    pytest.importorskip(PACKAGES.get(limited, "osqp"))
-    rng = np.random.default_rng(0)
-    B = rng.standard_normal((8, 8))
-    result = lcp.solve(lcp.LCP(B @ B.T, rng.standard_normal(8)), limited(max_iter=1, polish=False))
-    assert result.status is lcp.Status.ITERATION_LIMIT
-    assert np.isfinite(result.z).all()
-
-
 def test_nothing_is_printed(engine: type, capfd: pytest.CaptureFixture[str]) -> None:
     """The QP codes keep quiet, on dense and sparse data."""
     for M in (np.ones((2, 2)), sp.csr_matrix(np.ones((2, 2)))):

@@ -44,13 +44,6 @@ def test_without_polish_the_answer_is_the_programs_own() -> None:
     assert not lcp.solve(problem, lcp.OSQP(eps=1e-3, polish=False)).solved
 
 
-def test_a_start_is_taken() -> None:
-    """OSQP begins where z0 is."""
-    problem = frictionless(3, contacts=6, redundant=False)
-    cold = lcp.solve(problem, lcp.OSQP())
-    assert lcp.solve(problem, lcp.OSQP(), z0=cold.z).iterations <= cold.iterations
-
-
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 6))
 def test_semidefiniteness_agrees_with_eigenvalues(seed: int, n: int) -> None:
     """Clear cases, in any units; semidefinite ones of low rank count."""

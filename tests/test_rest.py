@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from body_contact_scenes import stack
 from scene_texts import SCENES
 from scipy.optimize import linprog
 from simulation_scenes import G
@@ -197,15 +196,6 @@ def loads(recording, i=-1):
     """Vertical impulse under each body of a stack in step ``i`` [N s]."""
     rows = recording.contacts_at(recording.n_steps + i)
     return np.array([rows.impulse[rows.body_b == b, 2].sum() for b in range(recording.world.model.nb)])
-
-
-@pytest.mark.parametrize("count", [5, 10])
-def test_each_box_of_a_stack_carries_those_above(count):
-    """(n - j + 1) m g h under box j of n, to rounding."""
-    recording = certified(simulate(stack(count), TimeStepping(1e-3, edges=4), steps=100))
-    wanted = G * 1e-3 * np.arange(count, 0, -1)
-    np.testing.assert_allclose(loads(recording), wanted, rtol=1e-9)
-    assert np.abs(recording.v).max() <= 1e-9
 
 
 RATIOS = [

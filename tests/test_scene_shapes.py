@@ -231,15 +231,6 @@ def test_filters_are_those_of_the_file(tmp_path):
     np.testing.assert_allclose(world.surfaces[4].placement.p, (0.5, 0.0, 0.5))
 
 
-def test_what_is_filtered_falls_through(tmp_path):
-    """The cube of the file, of a kind that the floor does not meet, and of one that it does."""
-    for mask, falls in (("1", False), ("6", True)):
-        text = CUBE.replace('name = "floor"', f'name = "floor"\nmask = {mask}')
-        scene = load_scene(write(tmp_path, text))
-        recording = simulate(scene.world, scene.stepper, steps=100)
-        assert (recording.q[-1, 2] < 0.0) == falls
-
-
 def test_a_robot_gives_its_filter_to_its_shapes(tmp_path):
     """A link's own shape may say otherwise."""
     (tmp_path / "arm.urdf").write_text(

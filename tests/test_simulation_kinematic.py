@@ -225,21 +225,6 @@ def test_bad_motions_name_the_field(make, field):
     assert field in info.value.field
 
 
-def test_filters_say_what_a_moving_body_meets(tmp_path):
-    """A wall that comes goes through a ball that it is not to meet, and its record keeps the filter."""
-    ball = RigidInertia.solid_sphere(1.0, 0.1)
-    for mask, met in ((1, True), (2, False)):
-        builder = WorldBuilder((0.0, 0.0, 0.0))
-        wall, motion = Box((0.05, 0.5, 0.5)), ConstantVelocity(Transform(p=(-0.2, 0, 0)), velocity=(1.0, 0, 0))
-        builder.add_kinematic_body("wall", wall, Material(0.0), motion, category=2, mask=mask)
-        builder.add_free_body("ball", ball, Sphere(0.1), Material(0.0))
-        recording = simulate(builder.build(), TimeStepping(1e-2), steps=20, path=tmp_path / f"{mask}.npz")
-        assert (recording.v[-1, 0] > 0.9) == met
-        assert verify(recording).holds
-        surface = Recording.open(tmp_path / f"{mask}.npz").world.surfaces[0]
-        assert (surface.category, surface.mask) == (2, mask)
-
-
 def test_scene_files_know_kinematic_bodies(tmp_path):
     """A belt, a constant velocity, a swing; and the line of what is wrong."""
     text = CUBE + (

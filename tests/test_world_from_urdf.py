@@ -275,15 +275,6 @@ def test_efforts_bound_drives_where_asked():
         PositionDrive("hip", 0.0, 1.0, max_force=None)
 
 
-def test_links_have_filters():
-    """All of a robot's."""
-    builder = WorldBuilder()
-    builder.add_urdf(JOINTED, category=2, mask=~2 & 0xFFFFFFFF)
-    assert {(one.category, one.mask) for one in builder.build().surfaces} == {(2, 0xFFFFFFFD)}
-    with pytest.raises(SimulationConfigError, match="category"):
-        builder.add_urdf(JOINTED, name="b", category=-1)
-
-
 def test_a_joint_is_told_its_place_once():
     """A joint's position is given by its name or its link's name, not by both; the error names the two entries."""
     with pytest.raises(SimulationConfigError, match=r"q\['arm'\]: is of the same joint as q\['hip'\]"):

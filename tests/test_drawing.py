@@ -117,17 +117,6 @@ def test_a_shape_at_the_end_of_a_link_is_joined_to_its_joint():
     assert 0.1 < stage.size < 0.3
 
 
-def test_a_half_space_on_a_fixed_body_is_ground():
-    """It is drawn where the body stands."""
-    builder, rough = WorldBuilder(), Material(0.5)
-    builder.add_fixed_body("table", HalfSpace(), rough, placement=Transform(p=(0.0, 0.0, 0.7)))
-    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), rough, (0, 0, 1, 1, 0, 0, 0))
-    world = builder.build()
-    stage = SceneGeometry.of(world, *body_poses(world.model, world.initial_q[None]))
-    assert [round(float(z), 12) for ground in stage.grounds for z in ground.polygon[:, 2]] == [0.7] * 4
-    np.testing.assert_allclose(stage.low, (-0.17, -0.17, 0.83), atol=0.08)
-
-
 def test_arrows_are_as_long_as_the_scale_says():
     """Newtons times metres per newton, cut where it is longest; open contacts have none."""
     impulse = np.array([(0.0, 0.0, 0.02), (0.01, 0.0, 0.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)])

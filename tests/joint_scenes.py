@@ -137,3 +137,10 @@ def busy() -> World:
     builder.add_model(bars.model, bars.initial_q, bars.initial_v)
     builder.add_actions(bars.joint_actions)
     return builder.build()
+
+
+def driven(stiffness: float = 50.0, target: float = 0.0) -> World:
+    """A pendulum that a servo holds."""
+    builder = pendulum(0.3)
+    builder.add_drive(PositionDrive("rod", target, stiffness, 5.0, name="servo"))
+    return builder.build()

@@ -108,3 +108,11 @@ class UpTo:
         if h > self.limit * (1 + 1e-9):
             return lcp.Claim(np.full(problem.n, self.wrong), lcp.Status.SOLVED, 1)
         return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+
+
+def certified(recording, mechanical=1e-9):
+    """Return the recording, in which every step was solved."""
+    worst = recording.worst_certificate()
+    assert worst.scaled <= 1e-9
+    assert worst.mechanical <= mechanical
+    return recording

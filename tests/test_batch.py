@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from joint_scenes import pendulum
+from joint_scenes import driven, pendulum
 from simulation_scenes import block, tumble
 
 from contactlab.multibody import MultibodyError
@@ -18,7 +18,6 @@ from contactlab.simulation import (
     Box,
     HalfSpace,
     Material,
-    PositionDrive,
     RigidInertia,
     Simulation,
     SimulationConfigError,
@@ -42,13 +41,6 @@ def crate(mass: float = 1.0, mu: float = 0.5, half: float = 0.1, gravity: float 
     builder.add_half_space("floor", HalfSpace(), Material(mu))
     turned = (0.0, 0.0, 0.3, np.cos(0.2), 0.0, np.sin(0.2), 0.0)
     builder.add_free_body("crate", RigidInertia.solid_box(mass, sides), Box(sides), Material(mu), turned)
-    return builder.build()
-
-
-def driven(stiffness: float = 50.0, target: float = 0.0) -> World:
-    """A pendulum that a servo holds."""
-    builder = pendulum(0.3)
-    builder.add_drive(PositionDrive("rod", target, stiffness, 5.0, name="servo"))
     return builder.build()
 
 

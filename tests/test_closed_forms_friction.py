@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from simulation_scenes import G, ball, one_body
+from simulation_scenes import G, ball, certified, one_body
 
 import lcp
 from contactlab import ConstraintSolver
@@ -40,14 +40,6 @@ def on_slope(shape, inertia, height, theta, mu, speed=0.0, turn=(1.0, 0.0, 0.0, 
 
 def brick_on_slope(half, theta, mu, speed=0.0):
     return on_slope(Box(half), RigidInertia.solid_box(2.0, half), half[2], theta, mu, speed)
-
-
-def certified(recording):
-    """Return the recording, in which every step was solved."""
-    worst = recording.worst_certificate()
-    assert worst.scaled <= 1e-9
-    assert worst.mechanical <= 1e-9
-    return recording
 
 
 def test_a_block_sliding_downhill_stops_where_coulomb_says():

@@ -25,6 +25,7 @@ from square_drops import (
     square_world,
 )
 from square_fit import SquareGrid, fit_squares
+from test_lab_planar_impacts import rewrite
 
 from contactlab.lab import DatasetError
 
@@ -172,13 +173,6 @@ def test_held_out_choices_are_made_without_the_drop() -> None:
     fit = fit_squares(grid, folds=4, resamples=10)
     assert fit.position[3] == 9.0
     assert fit.values == {"mu": 0.2}  # 2, 2, 2, 0 in the mean
-
-
-def rewrite(path: Path, **new: object) -> None:
-    """Replace arrays of a file; None drops one."""
-    with np.load(path) as data:
-        arrays = {name: data[name] for name in data.files}
-    np.savez(path, **{name: value for name, value in {**arrays, **new}.items() if value is not None})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

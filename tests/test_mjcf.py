@@ -7,6 +7,7 @@ from pathlib import Path
 import mjcf_texts as texts
 import numpy as np
 import pytest
+from mjcf_texts import written
 
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects
 from contactlab.simulation import ConvexPoints, HeightField, TimeStepping, World, simulate
@@ -31,13 +32,6 @@ MODELS = {"arm": texts.ARM, "flyer": texts.FLYER, "chain": texts.CHAIN, "terrain
 def mujoco():
     """The library, or a skip."""
     return pytest.importorskip("mujoco")
-
-
-def written(tmp_path, text, name="model.xml"):
-    """A file of a text."""
-    file = tmp_path / name
-    file.write_text(text)
-    return file
 
 
 @pytest.mark.parametrize("name", MODELS)

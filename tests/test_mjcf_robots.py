@@ -7,6 +7,7 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 from mjcf_pairs import may_touch_here, may_touch_in_mujoco
+from mjcf_texts import written
 from refusals import assert_messages
 from test_mjcf_passive import q_here
 
@@ -23,14 +24,6 @@ STRANGERS = [
     *(("gymnasium", "envs/mujoco/assets", name) for name in ("humanoid", "humanoidstandup", "ant", "walker2d")),
     *(("dm_control", "suite", name) for name in ("humanoid", "quadruped", "cheetah")),
 ]
-
-
-def written(tmp_path, text, name="model.xml"):
-    """A file of a text."""
-    file = tmp_path / name
-    file.parent.mkdir(exist_ok=True, parents=True)
-    file.write_text(text)
-    return file
 
 
 def controls(more=""):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scene_texts import SCENES
 from scipy.optimize import linprog
-from simulation_scenes import G
+from simulation_scenes import G, certified
 
 from contactlab.simulation import (
     Box,
@@ -182,14 +182,6 @@ def tower(masses, mu=0.5):
         inertia = RigidInertia.solid_box(mass, (HALF,) * 3)
         builder.add_free_body(f"cube {i}", inertia, Box.cube(HALF), material, start)
     return builder.build()
-
-
-def certified(recording, mechanical=1e-9):
-    """Return the recording, in which every step was solved."""
-    worst = recording.worst_certificate()
-    assert worst.scaled <= 1e-9
-    assert worst.mechanical <= mechanical
-    return recording
 
 
 def loads(recording, i=-1):

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from joint_scenes import busy
+from joint_scenes import busy, driven
+from record_runs import same
 from simulation_scenes import tumble
-from test_simulation_running import driven
 from test_simulation_sleep import piles
 
 from contactlab.drawing import playback_of
@@ -26,12 +26,6 @@ from contactlab.stepping.record_schema import FIELDS
 H = 0.01
 
 
-def same(one: Recording, other: Recording) -> None:
-    """Every array of the two, bit for bit."""
-    for name, rows in one.rows.items():
-        np.testing.assert_array_equal(rows, other.rows[name], name)
-
-
 @pytest.mark.parametrize(
     ("make", "options"),
     [(tumble, {}), (busy, {}), (piles, {"sleep": Sleep(1e-3, 0.15)}), (tumble, {"adaptive": True})],
@@ -46,7 +40,7 @@ def test_the_record_is_that_of_simulate(make, options) -> None:
         run.step(tau, n=n)
         assert run.recording.n_steps == run.steps
     whole = simulate(world, stepper, steps=321, tau=tau)
-    same(whole, run.recording)
+    assert same(whole, run.recording)
     assert verify(run.recording.first(60)).holds
     assert run.recording is run.recording
 
@@ -64,10 +58,10 @@ def test_forces_and_targets_that_change_are_recorded(tmp_path) -> None:
     assert recording.rows["drive_target"][-1] == 0.1
     run.recording.save(tmp_path / "run.npz")
     opened = Recording.open(tmp_path / "run.npz")
-    same(recording, opened)
+    assert same(recording, opened)
     longer = simulate(world, stepper, steps=70, path=tmp_path / "run.npz", resume=True, tau=np.zeros(1))
     run.step(n=10)
-    same(longer, run.recording)
+    assert same(longer, run.recording)
 
 
 def test_a_reset_begins_a_record_of_its_own() -> None:
@@ -81,7 +75,7 @@ def test_a_reset_begins_a_record_of_its_own() -> None:
     run.reset(state)
     run.step(n=20)
     whole = simulate(world, stepper, steps=70)
-    same(simulate(world, stepper, steps=20, state=whole.state(50), tau=np.zeros(world.nv)), run.recording)
+    assert same(simulate(world, stepper, steps=20, state=whole.state(50), tau=np.zeros(world.nv)), run.recording)
     assert first.n_steps == 50
     assert verify(run.recording).holds
 

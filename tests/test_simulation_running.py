@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from body_contact_scenes import heap
-from joint_scenes import busy, pendulum
+from joint_scenes import busy, driven, pendulum
 from refusals import assert_messages
 from simulation_scenes import Outside, block, cube_at_rest, dropped_ball, tumble
 from test_custom_loops import Together, carts
@@ -28,7 +28,6 @@ from contactlab.simulation import (
     Box,
     EventDriven,
     Material,
-    PositionDrive,
     RigidInertia,
     Simulation,
     SimulationConfigError,
@@ -45,13 +44,6 @@ from contactlab.simulation import (
 )
 
 H = 0.01
-
-
-def driven() -> World:
-    """A pendulum that a servo holds."""
-    builder = pendulum(0.3)
-    builder.add_drive(PositionDrive("rod", 0.0, 50.0, 5.0, name="servo"))
-    return builder.build()
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from joint_scenes import busy
+from joint_scenes import busy, driven
 from refusals import assert_messages
 from simulation_scenes import G, incline, tumble
-from test_batch import crate, driven
+from test_batch import crate
 from test_simulation_sleep import SLEEPY, piles
 
 from contactlab.simulation import (

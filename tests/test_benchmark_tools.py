@@ -1,7 +1,6 @@
 """The benchmarks: children that are ended at their limit, tables that grow, and figures that name their script."""
 
 import importlib
-import re
 import sys
 from pathlib import Path
 
@@ -43,7 +42,6 @@ def test_how_a_child_ends_is_told(script):
 
 ROOT = Path(__file__).resolve().parents[1]
 every = importlib.import_module("all")
-DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 
 
 def sections(page: Path) -> dict[str, str]:
@@ -87,25 +85,3 @@ def test_a_figure_is_named_where_it_stands(figure):
         name, heading = feed.split(": ", 1)
         text = sections(page_of(name))[heading]
         assert maker(figure.command) in text, f"{feed} does not name {maker(figure.command)}"
-
-
-def test_every_dated_figure_says_what_made_it():
-    """Below a heading with a date stands a script or a command, or the list says why there is none."""
-    pages = [
-        page for page in sorted((ROOT / "docs").glob("**/*.md")) if page.name not in ("changelog.md", "releases.md")
-    ]
-    listed = {feed for figure in every.FIGURES for feed in figure.feeds}
-    for page in (*pages, ROOT / "README.md"):
-        if "api" in page.parts or "_build" in page.parts:
-            continue
-        for heading, text in sections(page).items():
-            if DATE.search(text):
-                place = f"{page.name}: {heading}"
-                assert place in listed or every.BY_HAND.get(place), f"{place}: what made its figures?"
-
-
-def test_places_by_hand_are_there():
-    """None is left of a section that is gone."""
-    for place in every.BY_HAND:
-        name, heading = place.split(": ", 1)
-        assert DATE.search(sections(page_of(name))[heading]), place

@@ -224,15 +224,6 @@ def test_contacts_of_different_numbers_of_components_stand_side_by_side() -> Non
     np.testing.assert_allclose(result.r, known.r, atol=1e-7)
 
 
-def test_strategies_are_left_out_by_name() -> None:
-    problem = pile_of_bodies(3, 1)
-    assert (
-        lcp.solve(problem, lcp.ContactStrategies(strategies=("interior_point",))).attempts[0].detail == "interior_point"
-    )
-    with pytest.raises(lcp.ProblemError, match="guess"):
-        lcp.ContactStrategies(strategies=("guess",))
-
-
 def test_bodies_make_the_same_w_as_the_mass_matrix() -> None:
     """W of a block-diagonal M is a sparse product; rows in any order of the velocities."""
     problem = pile_of_bodies(3, 2)

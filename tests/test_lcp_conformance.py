@@ -144,14 +144,6 @@ def test_nobody_is_believed_that_there_is_no_solution(status: lcp.Status, eviden
     assert "without evidence that holds" in str(report)
 
 
-def test_a_claim_ends_in_a_status() -> None:
-    """A word is none."""
-    problem = lcp.LCP([[2, 1], [1, 2]], [-5, -6])
-    for word in ("SOLVED", None, 1):
-        with pytest.raises(lcp.ProblemError, match="must be an lcp.Status, got"):
-            lcp.solve(problem, Altered(lambda problem, claim, said=word: lcp.Claim(claim.z * 0.0, said, 1)))
-
-
 @pytest.mark.parametrize("n", [2, 17])
 def test_a_forged_enumeration_is_not_believed(n: int) -> None:
     """A proof that no basis is a solution is repeated, in integers up to 16 unknowns; the result names failures."""

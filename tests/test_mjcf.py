@@ -213,22 +213,6 @@ def test_what_is_read_is_quiet_and_the_rest_is_named(kind):
     assert found == [f"{kind} {name}" for name in (*words(row.unsupported), "unheard-of")]
 
 
-def test_the_guide_has_the_table():
-    """Element by element, and says how each is taken."""
-    page = (Path(__file__).resolve().parents[1] / "docs" / "from_mujoco.md").read_text(encoding="utf-8")
-    _, _, section = page.partition("## Attribute by attribute\n\n")
-    lines = section.partition("\n\n")[0].splitlines()[2:]
-    rows = {cells[0]: cells[1:] for cells in ([cell.strip(" `") for cell in line[1:-1].split("|")] for line in lines)}
-    assert list(rows) == list(TABLE)
-    for kind, row in TABLE.items():
-        taken, how, *others = rows[kind]
-        assert how
-        for cell, column in zip(
-            (taken, *others), (row.supported, row.partial, row.unsupported, row.no_effect), strict=True
-        ):
-            assert re.findall(r"\w+", cell) == words(column), kind
-
-
 def schema(mujoco):
     """Section, tag and attributes of every element that mujoco reads."""
     found, stack = [], list[str]()

@@ -156,19 +156,3 @@ def test_examples_run(
         expected = re.findall(r"^# -> (.*)$", source, flags=re.MULTILINE)
         assert expected, "an example must say what it prints"
         assert capsys.readouterr().out.splitlines() == expected
-
-
-def test_readme_runs_the_tests_as_the_checks_do() -> None:
-    """The README's second command makes an environment and calls pytest in it, to the letter as `.ci/run` does."""
-    text = README.read_text(encoding="utf-8")
-    block = re.search(r"^```sh\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    assert block is not None
-    environment, install, tests = block[1].splitlines()[1].split(" && ")
-    assert re.search(r"Tests: \d+ minutes", text)
-    script = README.with_name(".ci").joinpath("run").read_text(encoding="utf-8")
-    script = script.replace('"${PYTHON:-python3}"', "python3")
-    calls = re.sub(r'"\$venv(.*?)"', r".venv\1", script).splitlines()
-    assert f"  {environment}" in calls
-    assert f'  {tests} 2>&1 | tee "$work/suite.log"' in calls
-    extras = [re.findall(r"\[([a-z,]+)\]['\"]", text) for text in (install, script)]
-    assert [one.split(",")[0] for (one,) in extras] == ["test", "test"]

@@ -1,14 +1,22 @@
 """Scenes of bodies that touch one another; each returns a world with its start set."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
-from contactlab.simulation import World, WorldBuilder
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    Box,
+    Capsule,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    RigidInertia,
+    Sphere,
+    Transform,
+    World,
+    WorldBuilder,
+)
 
 CUBE = RigidInertia.solid_box(1.0, (0.1,) * 3)
 BALL = RigidInertia.solid_sphere(0.5, 0.1)

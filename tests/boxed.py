@@ -1,7 +1,5 @@
 """Problems with boxed rows, and the same as one dense mixed problem with bounds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,13 +1,10 @@
 """A quadruped as text, its stance, and what holds its joints, for the tests of problem data from models."""
 
-from __future__ import annotations
-
 import numpy as np
 from urdf_texts import inertial, joint, link, robot
 
 from contactlab.formulation import ContactPoint, VelocityDrive
-from contactlab.multibody import Model, kinematics, nonlinear_effects, point_jacobian, point_position
-from contactlab.multibody.urdf import UrdfModel
+from contactlab.multibody import Model, UrdfModel, kinematics, nonlinear_effects, point_jacobian, point_position
 
 LEGS = ("fl", "fr", "rl", "rr")
 HIP, THIGH, KNEE = 0.0, 0.5, -1.0

@@ -1,7 +1,5 @@
 """A headless Chromium that a test looks through, over the DevTools protocol: what a page says, and what it shows."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """COLLADA files of a few lines."""
 
-from __future__ import annotations
-
 TETRAHEDRON = "0 0 0 1 0 0 0 1 0 0 0 1"
 FACES = "0 2 1 0 1 3 1 2 3 0 3 2"
 

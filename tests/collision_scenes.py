@@ -1,11 +1,8 @@
 """Shapes and poses the tests of collision detection share."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Sphere
-from contactlab.spatial import Transform
+from contactlab.simulation import Box, Capsule, ConvexPoints, Cylinder, Sphere, Transform
 
 ROUND_AND_FLAT = ("sphere", "capsule", "box", "cylinder", "convex")
 

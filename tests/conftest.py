@@ -1,7 +1,5 @@
 """Fixtures of all tests: compiled kernels, one BLAS thread, the hypothesis profiles, and the folder of shared data."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal

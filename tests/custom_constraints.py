@@ -1,7 +1,5 @@
 """Constraints written as users write them, for the tests of what is made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scenes whose steps are differentiated: a world, its stepper, its actuation, and states along its motion."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 from collections.abc import Callable, Iterator
@@ -13,12 +11,25 @@ import joint_scenes
 import numpy as np
 from step_differences import moved
 
-from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
-from contactlab.formulation import JointLimit, PositionDrive
-from contactlab.multibody import ModelBuilder, joints
-from contactlab.simulation import Simulation, StepperState, TimeStepping, World, WorldBuilder
+from contactlab.simulation import (
+    Box,
+    Capsule,
+    HalfSpace,
+    JointLimit,
+    Material,
+    ModelBuilder,
+    PositionDrive,
+    RigidInertia,
+    Simulation,
+    Sphere,
+    StepperState,
+    TimeStepping,
+    Transform,
+    World,
+    WorldBuilder,
+    joints,
+)
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia, Transform
 
 Array = np.ndarray
 Law = Callable[[float], Array]

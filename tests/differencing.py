@@ -1,7 +1,5 @@
 """Fourth-order differences, for the tests of derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,13 +1,8 @@
 """A tree with every joint of the package, joints of the user's own and fixed bodies included."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.configuration import integrate
-from contactlab.multibody.model import Model
+from contactlab.multibody import Model, ModelBuilder, integrate, joints
 from contactlab.spatial import RigidInertia, Transform, quaternion
 
 

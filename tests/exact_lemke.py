@@ -1,7 +1,5 @@
 """Lemke's method in exact arithmetic: the truth for small problems, slow."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

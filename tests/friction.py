@@ -1,7 +1,5 @@
 """Independent solutions of small friction problems: every assignment of modes, each solved by a general root finder."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,16 +1,13 @@
 """Named small friction problems with known solutions; the tests give each of them to every friction solver."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from lcp import FrictionProblem, Status
 from lcp.arrays import Vector
 from lcp.catalog import NamedProblem
-from lcp.friction.problem import FrictionProblem
-from lcp.status import Status
 
 
 @dataclass(frozen=True, eq=False)

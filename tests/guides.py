@@ -1,7 +1,5 @@
 """Guides for users of other libraries: all names on our side of the tables exist and can be called as shown."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
@@ -11,7 +9,7 @@ from typing import Any
 import contactlab.contact.detection
 import contactlab.simulation
 from contactlab import constraints, multibody, spatial
-from contactlab.multibody import joints
+from contactlab.simulation import joints
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CODE = re.compile(r"`([^`]+)`")

@@ -1,7 +1,5 @@
 """Impact problems that the tests of the laws share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

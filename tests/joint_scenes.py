@@ -1,17 +1,26 @@
 """Worlds whose joints have stops, friction, drives, damping, followers and loops; each returned with its start set."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
 from contactlab.constraints import LoopConstraint
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-from contactlab.multibody import Model, ModelBuilder, Transform, joints
-from contactlab.simulation import World, WorldBuilder
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    JointLimit,
+    Material,
+    Model,
+    ModelBuilder,
+    PositionDrive,
+    RigidInertia,
+    Sphere,
+    Transform,
+    VelocityDrive,
+    World,
+    WorldBuilder,
+    joints,
+)
 
 G = 9.81
 FAST = {"body_contacts": False}  # shapes of bodies do not meet: no collision detection is compiled
@@ -127,4 +136,11 @@ def busy() -> World:
     # The same bodies once more, as a second tree of the world.
     builder.add_model(bars.model, bars.initial_q, bars.initial_v)
     builder.add_actions(bars.joint_actions)
+    return builder.build()
+
+
+def driven(stiffness: float = 50.0, target: float = 0.0) -> World:
+    """A pendulum that a servo holds."""
+    builder = pendulum(0.3)
+    builder.add_drive(PositionDrive("rod", target, stiffness, 5.0, name="servo"))
     return builder.build()

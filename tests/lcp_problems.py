@@ -1,7 +1,5 @@
 """Problems of known classes for complementarity solvers, and independent measures of their results."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse

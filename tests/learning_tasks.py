@@ -1,16 +1,24 @@
 """Tasks small enough for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.learning import Noise, Snapshot, Targets, Task, Torques
-from contactlab.multibody import JointLimits, ModelBuilder, joints
-from contactlab.simulation import PositionDrive, TimeStepping, World, WorldBuilder, sensors
-from contactlab.spatial import RigidInertia
+from contactlab.multibody import JointLimits
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    PositionDrive,
+    RigidInertia,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    joints,
+    sensors,
+)
 
 H = 0.01
 

@@ -1,20 +1,23 @@
 """Small worlds whose steps are differentiated, and comparisons of their derivatives with differences."""
 
-from __future__ import annotations
-
 import joint_scenes
 import numpy as np
 from step_differences import Steps
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder, difference, joints
+from contactlab.multibody import difference
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    RigidInertia,
     Simulation,
+    Sphere,
     WorldBuilder,
+    joints,
     linearize,
     parameter,
 )
-from contactlab.spatial import RigidInertia
 
 H, G = 2e-3, 9.81
 

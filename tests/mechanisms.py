@@ -3,14 +3,12 @@
 Planar ones move in the x-z plane: bars lie along x at q = 0 and turn from x towards z.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from contactlab.constraints import ConstraintSet, ContactConstraint, LoopConstraint
-from contactlab.multibody import Model, ModelBuilder, RigidInertia, Transform, joints
+from contactlab.simulation import Model, ModelBuilder, RigidInertia, Transform, joints
 
 #: Revolute joints of planar mechanisms.
 UP = (0.0, -1.0, 0.0)

@@ -1,11 +1,9 @@
 """Triangle meshes of known surfaces."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from contactlab.contact import Mesh
+from contactlab.simulation import Mesh
 
 
 def terrain(cells, half, height):

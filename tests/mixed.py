@@ -1,7 +1,5 @@
 """Random problems with every class of rows at both levels, and their LCP from the dense mixed problem."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

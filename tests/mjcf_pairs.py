@@ -1,7 +1,5 @@
 """Which bodies of a MuJoCo file may touch, by MuJoCo's rules and in a world made of it."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

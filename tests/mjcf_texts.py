@@ -217,3 +217,11 @@ SENSORS = (
     .replace('type="cylinder" size', 'name="shaft" type="cylinder" size')
     .replace("<option", '<option solver="Newton"')
 )
+
+
+def written(folder, text, name="model.xml"):
+    """A file of a text."""
+    file = folder / name
+    file.parent.mkdir(exist_ok=True, parents=True)
+    file.write_text(text)
+    return file

@@ -1,7 +1,5 @@
 """Slow, obvious references the tests compare with."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Nonlinear complementarity problems of the literature beyond `lcp.nonlinear.catalog`, with known solutions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ The reference knows the rank rule by singular values alone: rows divided by the 
 the bodies' Jacobians, singular values below 1e-8 of the largest none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,10 +22,8 @@ from contactlab.constraints import (
     inverse_dynamics_constraints,
 )
 from contactlab.formulation import Stabilisation, problem_data_from
-from contactlab.multibody import Model
 from contactlab.multibody.joints import FloatingBase, Prismatic, Revolute, Spherical
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import Model, RigidInertia, TimeStepping, Transform, WorldBuilder, simulate
 from problem_data import ConstraintVelProblemData
 
 H = 0.01

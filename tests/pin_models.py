@@ -1,15 +1,11 @@
 """Random trees of bodies, as a model of ours and of pinocchio's, and what takes vectors from one to the other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.model import Model
+from contactlab.simulation import Model, ModelBuilder, joints
 from contactlab.spatial import RigidInertia, Transform, quaternion
 
 KINDS = ("x", "y", "z", "revolute", "prismatic", "helical", "spherical", "translation", "floating")

@@ -1,7 +1,5 @@
 """Fields of problem data with every class of rows, at both levels, and small problems whose files are written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

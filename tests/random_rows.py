@@ -1,12 +1,10 @@
 """Random contacts, loops and distances on any model."""
 
-from __future__ import annotations
-
 import numpy as np
 from trees import random_transform
 
 from contactlab.constraints import ConstraintSet, ContactConstraint, DistanceConstraint, LoopConstraint
-from contactlab.multibody import Model
+from contactlab.simulation import Model
 
 
 def random_loop(

@@ -1,7 +1,5 @@
 """The solver table of docs/solvers.md, derived from `lcp.ALL_SOLVERS`."""
 
-from __future__ import annotations
-
 import lcp
 
 CLASSES = {

@@ -1,20 +1,31 @@
 """Runs of records for tests that end them from outside: ``python record_runs.py PATH STEPS [resume]``."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
+import pytest
 import simulation_scenes as scenes
 
 from contactlab.simulation import TimeStepping, simulate
 
 STEPPER = TimeStepping(1e-3)
+LONG = 10_000_000
 
 
 def same(a, b):
     """Whether two recordings hold the same bits."""
     return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
+
+
+def stop_run(world, stepper, path, steps, chunk_steps):
+    """Write the chunks of a run that is stopped after this many steps."""
+
+    def interrupt(done, total):
+        if done >= steps:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(world, stepper, steps=LONG, path=path, chunk_steps=chunk_steps, flush_seconds=0.0, progress=interrupt)
 
 
 def says(done, total):

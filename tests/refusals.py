@@ -1,7 +1,5 @@
 """Tables of what is refused: each row is a call, and the field or the message of the error that it raises."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The planar rod of the solver's scenes: m = 2 kg, half length 1 m, inertia 1 kg m^2, on the ground y = 0."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,8 +4,6 @@
 ``python tests/rooms.py SUITE.xml ...`` reads runs with ``pytest --junitxml=SUITE.xml`` and prints minutes by room.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import sys

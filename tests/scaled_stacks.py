@@ -7,8 +7,6 @@ so each of these problems has a solution, which Lemke's method finds in exact ar
 2.2).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

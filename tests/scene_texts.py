@@ -1,7 +1,5 @@
 """Scene files that tests write, and the scenes of the examples."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 SCENES = Path(__file__).resolve().parents[1] / "examples" / "scenes"

@@ -1,16 +1,13 @@
 """Scenes that the tests of the simulation share; each returns a world with its start set."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import lcp
-from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.simulation import World, WorldBuilder
-from contactlab.spatial import RigidInertia
+from contactlab.contact import BodyShape
+from contactlab.simulation import Box, ConvexPoints, HalfSpace, Material, RigidInertia, Sphere, World, WorldBuilder
 
 G = 9.81
 
@@ -111,3 +108,11 @@ class UpTo:
         if h > self.limit * (1 + 1e-9):
             return lcp.Claim(np.full(problem.n, self.wrong), lcp.Status.SOLVED, 1)
         return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+
+
+def certified(recording, mechanical=1e-9):
+    """Return the recording, in which every step was solved."""
+    worst = recording.worst_certificate()
+    assert worst.scaled <= 1e-9
+    assert worst.mechanical <= mechanical
+    return recording

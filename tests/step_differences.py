@@ -1,7 +1,5 @@
 """Differences of a time step for many states in one `Batch`, as a reference for derivatives."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contactlab.multibody import difference, integrate
-from contactlab.recording import ImplausibleWarning
-from contactlab.simulation import Batch, Simulation, StepperState, TimeStepping, World
+from contactlab.simulation import Batch, ImplausibleWarning, Simulation, StepperState, TimeStepping, World
 
 Array = np.ndarray
 

@@ -1,7 +1,5 @@
 """Functions for sweeps: worker processes import them by name, so they stand in a module of their own."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

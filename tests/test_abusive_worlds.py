@@ -1,15 +1,16 @@
 """Random extreme worlds end soon, certified or with a typed error that gives advice."""
 
-from __future__ import annotations
-
 import abusive_worlds
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import strategy_solver
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
     ImplausibleWarning,
+    Material,
+    RigidInertia,
     SimulationError,
     TimeStepping,
     World,
@@ -17,7 +18,6 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia
 from contactlab.stepping import driver
 from contactlab.stepping.island_view import IslandView
 

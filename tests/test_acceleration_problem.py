@@ -1,7 +1,5 @@
 """Problems of one instant: accelerations and impacts of rods, the matrix, invariances, failures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

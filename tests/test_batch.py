@@ -1,28 +1,24 @@
 """Batches: many runs in memory at once, each with the bits it would have alone."""
 
-from __future__ import annotations
-
-import copy
 import os
-import pickle
 import signal
 import sys
 import threading
 import time
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from joint_scenes import pendulum
-from simulation_scenes import block, dropped_ball, tumble
+from joint_scenes import driven, pendulum
+from simulation_scenes import block, tumble
 
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import (
     Batch,
-    ImplausibleWarning,
-    PositionDrive,
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
     SimulationError,
@@ -34,11 +30,7 @@ from contactlab.simulation import (
     sensors,
     simulate,
 )
-from contactlab.simulation.batch_worker import RunQueue, StepWorker
-from contactlab.spatial import RigidInertia
 from contactlab.stepping import step_buffers
-from lcp.compiler.bound_call import BoundCall
-from lcp.interruptible import ThreadTeam, cpu_seconds
 
 H = 0.01
 
@@ -49,13 +41,6 @@ def crate(mass: float = 1.0, mu: float = 0.5, half: float = 0.1, gravity: float 
     builder.add_half_space("floor", HalfSpace(), Material(mu))
     turned = (0.0, 0.0, 0.3, np.cos(0.2), 0.0, np.sin(0.2), 0.0)
     builder.add_free_body("crate", RigidInertia.solid_box(mass, sides), Box(sides), Material(mu), turned)
-    return builder.build()
-
-
-def driven(stiffness: float = 50.0, target: float = 0.0) -> World:
-    """A pendulum that a servo holds."""
-    builder = pendulum(0.3)
-    builder.add_drive(PositionDrive("rod", target, stiffness, 5.0, name="servo"))
     return builder.build()
 
 
@@ -88,21 +73,6 @@ def test_worlds_of_one_layout_run_together(kind: str, threads: int) -> None:
     assert len({q.tobytes() for q in batch.q}) == 4
     found = rollout(worlds, stepper, [world.initial_state() for world in worlds], taus=taus, threads=threads)
     np.testing.assert_array_equal(found.q[:, -1], batch.q)
-
-
-def test_targets_are_each_worlds_own_where_none_are_told() -> None:
-    worlds, stepper = [driven(target=0.1), driven(target=-0.2)], TimeStepping(H)
-    batch, told = Batch(worlds, stepper, threads=1), np.array([[0.05], [0.3]])
-    batch.step(n=10)
-    batch.step(targets=told, n=10)
-    batch.step(n=10)
-    for i, world in enumerate(worlds):
-        aims = np.repeat([world.joint_actions.drives[0].target, told[i, 0], aim_of(world)], 10)[:, None]
-        np.testing.assert_array_equal(batch.q[i], alone(world, stepper, np.zeros((30, 1)), aims).q)
-
-
-def aim_of(world: World) -> float:
-    return world.joint_actions.drives[0].target
 
 
 def test_a_run_that_fails_stops_alone_until_it_is_reset() -> None:
@@ -211,15 +181,6 @@ def test_contacts_and_readings_are_those_of_every_run() -> None:
         batch.read(sensors.FramePosition("crat"))
 
 
-def test_rows_of_joints_are_those_of_every_run() -> None:
-    worlds, stepper = [driven(50.0), driven(20.0)], TimeStepping(H)
-    batch = Batch(worlds, stepper, threads=1)
-    batch.step(n=7)
-    runs = [alone(world, stepper, np.zeros((7, 1))) for world in worlds]
-    np.testing.assert_array_equal(batch.joint_rows.force, np.concatenate([run.joint_rows.force for run in runs]))
-    np.testing.assert_array_equal(batch.joint_rows.step, np.repeat([0, 1], [len(run.joint_rows) for run in runs]))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -271,30 +232,6 @@ def test_wrong_batches_and_resets_are_refused() -> None:
         batch.q[0] = 1.0
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch))])
-def test_copies_stand_where_the_batch_stands(copied) -> None:
-    worlds, stepper = [crate(), crate(2.0)], TimeStepping(H)
-    batch = Batch(worlds, stepper, threads=1)
-    batch.step(n=50)
-    other = copied(batch)
-    other.step(n=20)
-    batch.step(n=20)
-    np.testing.assert_array_equal(other.q, batch.q)
-    other.reset()
-    np.testing.assert_array_equal(other.q, [world.initial_state().q for world in worlds])
-
-
-def test_what_runs_should_be_doubted_for_is_said_once() -> None:
-    world = dropped_ball(0.2)
-    batch = Batch(world, TimeStepping(H), [world.initial_state(), world.initial_state(q=(0, 0, -0.1, 1, 0, 0, 0))])
-    with pytest.warns(ImplausibleWarning, match="overlap from the start"):
-        batch.step()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ImplausibleWarning)
-        batch.step(n=200)
-    assert [notice.kind for notice in batch.notices] == ["overlap"]
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_that_is_interrupted_goes_on(threads: int) -> None:
@@ -333,53 +270,3 @@ def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: 
         run = Simulation(world, stepper)
         run.step(taus[i], n=int(batch.steps[i]))
         np.testing.assert_array_equal(batch.q[i], run.q)
-
-
-def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every run is in a state of a single run, and continues."""
-    world, stepper = crate(), TimeStepping(H)
-    batch = Batch(world, stepper, [world.initial_state()] * 64, threads=2)
-    for _ in range(3):
-        batch.step()
-    hold = StepWorker._bound_queue_kernel
-
-    def fails(worker: StepWorker, line: RunQueue) -> BoundCall:
-        if worker is not batch._runs._workers[0]:
-            raise RuntimeError("of the other thread")
-        return hold(worker, line)
-
-    def steps() -> None:
-        for _ in range(1000):
-            batch.step()
-            # So long that it sleeps, and is woken.
-            time.sleep(1e-3)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(StepWorker, "_bound_queue_kernel", fails)
-        with pytest.raises(RuntimeError, match="of the other thread"):
-            steps()
-    for _ in range(20):
-        batch.step()
-    alone = simulate(world, stepper, steps=int(batch.steps.max()))
-    np.testing.assert_array_equal(batch.q, alone.q[batch.steps])
-
-
-def test_a_crew_that_is_interrupted_while_it_begins_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    crew, begun, found = ThreadTeam(3), threading.Event(), []
-
-    def works(number: int) -> None:
-        begun.set()
-        while True:
-            cpu_seconds()
-
-    def interrupted(work: object) -> None:
-        begun.wait()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(crew._members[1], "begin", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        crew.work(works)
-    monkeypatch.undo()
-    assert all(member.ended(0.0) for member in crew._members)
-    crew.work(found.append)
-    assert sorted(found) == [0, 1, 2]

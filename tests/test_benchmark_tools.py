@@ -1,11 +1,6 @@
 """The benchmarks: children that are ended at their limit, tables that grow, and figures that name their script."""
 
-from __future__ import annotations
-
-import csv
 import importlib
-import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -45,44 +40,8 @@ def test_how_a_child_ends_is_told(script):
     assert asleep[0]["died"].startswith("died of SIGKILL")
 
 
-def run(script: str, *arguments: str) -> None:
-    """Run a benchmark as one does."""
-    subprocess.run([sys.executable, str(FOLDER / script), *arguments], check=True, capture_output=True)
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    """The rows that a benchmark wrote."""
-    with path.open(newline="") as file:
-        assert file.readline().startswith("# ")
-        return list(csv.DictReader(file))
-
-
-@pytest.mark.slow
-def test_islands_are_solved_anew_from_their_files(tmp_path):
-    """Islands of two small piles are solved with the cone and with the pyramid; missing peers are named."""
-    run("islands.py", "--solver", "ContactStrategies", "Lemke", "--out", str(tmp_path / "islands"))
-    rows = table(tmp_path / "islands.csv")
-    assert len(rows) > 12
-    assert {(row["solver"], row["friction"]) for row in rows} == {
-        ("ContactStrategies", "cone"),
-        ("Lemke", "pyramid"),
-    }
-    assert all(row["solved"] == "1" and float(row["residual"]) < 1e-8 for row in rows)
-    assert "tolerance 1e-08" in (tmp_path / "islands.md").read_text()
-
-
-@pytest.mark.slow
-def test_a_scene_that_is_ended_leaves_its_rows(tmp_path):
-    """The rows have all measurements before the limit, and the reason for missing ones."""
-    run("simulation.py", "--scene", "stack of 10", "--rounds", "1", "--limit", "2", "--out", str(tmp_path / "speed"))
-    rows = table(tmp_path / "speed.csv")
-    assert {"contactlab, 8 edges", "contactlab, 4 edges"} <= {row["engine"] for row in rows}
-    assert all(row["failure"] or float(row["steps_per_s"]) > 0.0 for row in rows)
-
-
 ROOT = Path(__file__).resolve().parents[1]
 every = importlib.import_module("all")
-DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 
 
 def sections(page: Path) -> dict[str, str]:
@@ -126,25 +85,3 @@ def test_a_figure_is_named_where_it_stands(figure):
         name, heading = feed.split(": ", 1)
         text = sections(page_of(name))[heading]
         assert maker(figure.command) in text, f"{feed} does not name {maker(figure.command)}"
-
-
-def test_every_dated_figure_says_what_made_it():
-    """Below a heading with a date stands a script or a command, or the list says why there is none."""
-    pages = [
-        page for page in sorted((ROOT / "docs").glob("**/*.md")) if page.name not in ("changelog.md", "releases.md")
-    ]
-    listed = {feed for figure in every.FIGURES for feed in figure.feeds}
-    for page in (*pages, ROOT / "README.md"):
-        if "api" in page.parts or "_build" in page.parts:
-            continue
-        for heading, text in sections(page).items():
-            if DATE.search(text):
-                place = f"{page.name}: {heading}"
-                assert place in listed or every.BY_HAND.get(place), f"{place}: what made its figures?"
-
-
-def test_places_by_hand_are_there():
-    """None is left of a section that is gone."""
-    for place in every.BY_HAND:
-        name, heading = place.split(": ", 1)
-        assert DATE.search(sections(page_of(name))[heading]), place

@@ -1,7 +1,5 @@
 """Bodies that touch one another in the compiled step: one arithmetic, and mechanics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from body_contact_scenes import (
@@ -27,7 +25,6 @@ from contactlab.multibody import (
 )
 from contactlab.simulation import Recording, TimeStepping, simulate, verify
 from contactlab.stepping import memory, packing
-from contactlab.stepping.kernels import layout
 from problem_data import ConstraintVelProblemData
 
 G = 9.81
@@ -130,16 +127,6 @@ def test_action_is_reaction():
         assert rows.impulse[rows.body_a == a].sum(axis=0) / pile.h[-1] == pytest.approx([0, 0, weight], abs=1e-9)
 
 
-@pytest.mark.parametrize("count", [3, 10])
-def test_a_stack_stands_still(count):
-    """After a second nothing moves, and every problem was solved."""
-    recording = simulate(stack(count), TimeStepping(1e-3), 1.0)
-    assert np.abs(recording.v).max() <= 1e-9
-    assert recording.worst_certificate().scaled <= 1e-9
-    assert recording.worst_certificate().mechanical <= 1e-9
-    assert recording.islands.max() == 1
-
-
 @pytest.mark.parametrize(("count", "seed"), [(6, 0), (15, 2)])
 def test_a_heap_of_every_shape_settles(count, seed):
     """Every problem solved, no body through another, energy accounted for and nearly all of it gone."""
@@ -202,14 +189,6 @@ def test_buffers_grow_without_a_trace(monkeypatch):
     assert same(roomy, simulate(world, stepper, steps=20, chunk_steps=3))
 
 
-@pytest.mark.nojit
-def test_compiler_off_stands_as_well():
-    """The same kernels as plain Python: two cubes at rest."""
-    recording = simulate(stack(2), TimeStepping(1e-3, edges=4), steps=2)
-    assert np.abs(recording.v).max() <= 1e-12
-    assert recording.contacts_at(1).body_a.tolist() == [0] * 4 + [-1] * 4
-
-
 SCENES_VERIFIED = {
     "stack": lambda: stack(3),
     "ball on a box": ball_on_a_moving_box,
@@ -237,14 +216,3 @@ def test_a_changed_number_between_bodies_is_found(array):
     entry = (20, 0) if array == "v" else (int(between[-1]), *[0] * (rows[array].ndim - 1))
     rows[array][entry] += 1e-4
     assert not verify(Recording(recording.world, recording.stepper, rows)).holds
-
-
-def test_a_table_of_arrays_makes_them_and_refuses_unknown_names():
-    made = layout.MomentFriction(**layout.MomentFriction.zeros({"m": 2, "rows": 0}))
-    assert [one.shape for one in made] == [(2, 2), (2, 2), (0, 3)]
-    longer = made._replace(axes=np.ones((4, 3)))
-    assert longer.rolling is made.rolling
-    assert longer.axes.sum() == 12.0
-    assert list(layout.MomentFriction.zeros({"m": 2}, last="rolling")) == ["torsional", "rolling"]
-    with pytest.raises(TypeError, match="MomentFriction has no spinning"):
-        made._replace(spinning=made.axes)

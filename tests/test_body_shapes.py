@@ -1,13 +1,12 @@
 """Shapes of bodies in a world: several of them, fixed ones, filters, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from body_contact_scenes import BALL, CUBE, ROUGH
 from refusals import assert_fields, assert_messages
 
-from contactlab.contact import (
+from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
+from contactlab.simulation import (
     Box,
     Capsule,
     ConvexPoints,
@@ -15,13 +14,18 @@ from contactlab.contact import (
     HalfSpace,
     HeightField,
     Material,
+    ModelBuilder,
     PlacedShape,
+    Recording,
+    RigidInertia,
+    SimulationConfigError,
     Sphere,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    simulate,
+    verify,
 )
-from contactlab.multibody import ModelBuilder
-from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
-from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping import world_arrays
 
 G = 9.81

@@ -1,7 +1,5 @@
 """Boxed rows: closed forms, every kind of bounds against enumeration, fields, files and certificates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -320,24 +318,6 @@ def test_bad_boxed_rows_are_named(changes: dict[str, Any], field: str, text: str
         ConstraintVelProblemData(**(fields | changes))
     assert caught.value.field == field
     assert text in str(caught.value)
-
-
-def test_fields_and_their_defaults() -> None:
-    """kB and gammaB are zero where missing; vectors are read-only copies; B takes any form of operator."""
-    lo = np.array([-1.0, -INF])
-    data = ConstraintVelProblemData(M=np.eye(2), Mv=[0.0, 0.0], B=np.eye(2), lo=lo, hi=[INF, 3])
-    lo[:] = 7.0
-    assert data.nbox == 2
-    assert data.lo.tolist() == [-1.0, -INF]
-    assert data.kB.tolist() == data.gammaB.tolist() == [0.0, 0.0]
-    assert not any(getattr(data, name).flags.writeable for name in ("kB", "gammaB", "lo", "hi"))
-    assert "boxed rows=2" in repr(data)
-    pair = (lambda v: v[:1], lambda f: np.array([f[0], 0.0]))
-    functions = ConstraintVelProblemData(M=np.eye(2), Mv=[0.0, 0.0], B=pair, kB=[0.0], lo=[0.0], hi=[1.0])
-    assert functions.blocks().J.tolist() == [[1.0, 0.0]]
-    none = ConstraintVelProblemData(M=np.eye(2), Mv=[0.0, 0.0])
-    assert none.nbox == none.lo.size == none.hi.size == 0
-    assert "boxed" not in repr(none)
 
 
 def test_blocks_put_boxed_rows_last() -> None:

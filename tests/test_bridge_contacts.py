@@ -1,7 +1,5 @@
 """Contacts of a model as rows: equal to hand-built ones, right in their bias and in their friction moments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import assert_messages

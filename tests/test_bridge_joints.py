@@ -1,7 +1,5 @@
 """Limits, drives, dry friction and mimic relations of joints as rows of problem data; arguments that are refused."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -182,21 +180,6 @@ def test_what_gives_way_does_not_bounce_besides() -> None:
     assert soft.velocity.gammaL == pytest.approx([1.0 / (1e4 * H + 20.0)])
 
 
-def test_two_drives_of_one_joint_have_two_labels() -> None:
-    """Forces are found by label, so labels are unique: numbers are added to default names, equal names are an error."""
-    pair_of = [VelocityDrive("cart", max_force=3.0), VelocityDrive("cart", max_force=4.0)]
-    problem = pushed(9.0, drives=pair_of)
-    assert problem.rows.velocity.labels == ("drive of cart", "drive of cart (2)")
-    accel, step = both(problem)
-    assert problem.row_force("drive of cart (2)", step) == pytest.approx(-4.0)
-    problem = problem.with_released_joints(accel)
-    accel = SOLVER.solve_constraint_problem(problem.acceleration)
-    assert accel.acceleration[0] == pytest.approx(1.0)
-    with pytest.raises(BridgeError, match="another drive") as error:
-        pushed(0.0, drives=[VelocityDrive("cart", name="a"), PositionDrive("cart", 0.0, 1.0, name="a")])
-    assert error.value.field == "drives[1].name"
-
-
 UP = (0.0, 0.0, 1.0)
 ORIGIN = (0.0, 0.0, 0.0)
 
@@ -330,17 +313,6 @@ def test_states_that_do_not_fit_are_named(field, arguments, options) -> None:
         MultibodyError,
         (field, lambda: problem_data_from(MODEL, *arguments, **options)),
     )
-
-
-def test_the_problem_owns_its_arguments() -> None:
-    """Arrays that are changed later have no effect, although each level is formed on request."""
-    q, v, tau = np.array([0.1, 0.2]), np.zeros(2), np.ones(2)
-    problem = problem_data_from(MODEL, q, v, tau, h=1e-3)
-    expected = problem_data_from(MODEL, q.copy(), v.copy(), tau.copy(), h=1e-3).velocity.Mv
-    q += 1.0
-    tau += 1.0
-    np.testing.assert_array_equal(problem.velocity.Mv, expected)
-    assert problem.velocity is problem.velocity
 
 
 def test_readings_refuse_forces_that_are_not_theirs() -> None:

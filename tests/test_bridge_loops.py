@@ -1,7 +1,5 @@
 """Bilateral rows in problem data against constrained dynamics, and Delassus matrices of large models."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """A quadruped on four feet, from its description to forces: standing, pushed, on a slope, at both levels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bridge_models import LEGS, MASS, brakes, feet, holding_torque, push, quadruped, stance

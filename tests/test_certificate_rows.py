@@ -4,8 +4,6 @@ Each case starts from a solved problem with all softenings and all terms and bre
 violation is known in closed form: gamma times the change of a force, or the change of a term.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,23 +1,17 @@
 """The force choice of records and solutions: selected, certified but not selected, or any."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 import simulation_scenes as scenes
-from scene_texts import CUBE, write
 from test_large_islands import bin_of
 from test_moments import rolling_world
 from test_selection import grasp
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
-from contactlab.cli import main
-from contactlab.contact import Material
-from contactlab.simulation import Recording, TimeStepping, simulate
-from contactlab.stepping.kernels import layout
+from contactlab.simulation import Material, Recording, TimeStepping, simulate
 from problem_data import ConstraintVelProblemData
 
 
@@ -30,20 +24,6 @@ def check_public_path(recording: Recording, every: int = 1) -> None:
         found = solver.solve_discretized_problem(recording.problem(i, j), h, z0=recording.warm_start(i, j))
         assert found.choice == table.choice[n]
         np.testing.assert_array_equal(found.v_plus, recording.v_plus(i, j))
-
-
-def test_kernels_and_names_have_the_same_numbers():
-    assert [
-        layout.CHOICE_ANY,
-        layout.CHOICE_EQUAL_COMPLIANCE,
-        layout.CHOICE_OTHER_SOLUTION,
-        layout.CHOICE_UNCERTIFIED,
-    ] == [
-        ForceChoice.ANY,
-        ForceChoice.EQUAL_COMPLIANCE,
-        ForceChoice.OTHER_SOLUTION,
-        ForceChoice.UNCERTIFIED,
-    ]
 
 
 @pytest.mark.parametrize(
@@ -127,17 +107,3 @@ def test_an_older_record_does_not_know(tmp_path):
     assert opened.certificates.choice.size == recording.certificates.choice.size == 5
     np.testing.assert_array_equal(opened.v, recording.v)
     assert "not selected" not in str(opened.statistics)
-
-
-def test_the_command_line_counts_them(tmp_path, capsys):
-    assert main(["run", str(write(tmp_path, CUBE)), "--out", str(tmp_path / "run.npz")]) == 0
-    opened = Recording.open(tmp_path / "run.npz")
-    asked = (
-        opened.count_by_choice(ForceChoice.EQUAL_COMPLIANCE).sum()
-        + opened.count_by_choice(ForceChoice.OTHER_SOLUTION).sum()
-    )
-    assert asked > 0
-    assert (
-        f"{opened.count_by_choice(ForceChoice.OTHER_SOLUTION).sum()} of {asked} islands not selected"
-        in capsys.readouterr().out
-    )

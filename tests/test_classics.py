@@ -1,7 +1,5 @@
 """The classics: each script's claim, by the functions that it is made of."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: results on standard output, one-line errors, exit statuses that scripts can use."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -118,6 +116,11 @@ def test_bad_file_is_one_line_and_status_2(data: Path, tmp_path: Path, capsys: p
         ["toss", "x.npz", "--json", "/nowhere/at/all.json"],
         ["demo", "--duration", "0"],
         ["demo", "--seed", "-1"],
+        ["run"],
+        ["run", "a.toml"],
+        ["run", "a.toml", "--out", "a.npz", "--h", "0"],
+        ["verify"],
+        ["replay"],
     ],
 )
 def test_bad_argument_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,7 @@
-from __future__ import annotations
-
-import pytest
 from scene_texts import CUBE, TUMBLING, write
 
 from contactlab.cli import main
 from contactlab.simulation import Recording
-from contactlab.viewer import show
 
 
 def test_run_writes_a_record(tmp_path, capsys):
@@ -50,16 +46,6 @@ def test_a_failed_step_is_status_1(tmp_path, capsys):
     assert Recording.open(out).n_steps > 0
 
 
-@pytest.mark.parametrize(
-    "arguments", [["run"], ["run", "a.toml"], ["run", "a.toml", "--out", "a.npz", "--h", "0"], ["verify"], ["replay"]]
-)
-def test_bad_arguments_are_status_2(arguments):
-    """Refused before anything runs."""
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-
-
 def test_replay_writes_html_and_picture(tmp_path, capsys):
     """From a record, without simulating."""
     out, html, picture = tmp_path / "run.npz", tmp_path / "a.html", tmp_path / "a.png"
@@ -69,16 +55,6 @@ def test_replay_writes_html_and_picture(tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert main(["replay", str(tmp_path / "absent.npz"), "--html", str(html)]) == 2
     assert "no such record" in capsys.readouterr().err
-
-
-def test_the_live_replay_serves_this_machine_only(tmp_path):
-    """The server listens at 127.0.0.1 and ends on request."""
-    out = tmp_path / "run.npz"
-    assert main(["run", str(write(tmp_path)), "--out", str(out)]) == 0
-    told, pictures = [], iter([True, True, True, False])
-    show(Recording.open(out), port=18731, announce=told.append, running=lambda: next(pictures))
-    assert told
-    assert told[0].startswith("http://127.0.0.1:")
 
 
 def test_a_run_is_gone_on_with(tmp_path, capsys):

@@ -1,23 +1,27 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from record_runs import stop_run
 from scene_texts import SCENES
 
 from contactlab.cli import main
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    ModelBuilder,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     WorldBuilder,
+    joints,
     simulate,
     verify,
 )
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia
 
 
 @pytest.fixture(scope="module")
@@ -220,14 +224,8 @@ def test_command_on_honest_tampered_and_broken_files(recording, tmp_path, capsys
 
 def test_command_on_the_chunks_of_a_run_that_was_stopped(tmp_path, capsys):
     """An unfinished run verifies as far as it came."""
-
-    def interrupt(done, total):
-        if done >= 60:
-            raise KeyboardInterrupt
-
     path = tmp_path / "run.npz"
     scene = load_scene(SCENES / "tumbling_cube.toml")
-    with pytest.raises(KeyboardInterrupt):
-        simulate(scene.world, scene.stepper, steps=200, path=path, progress=interrupt, chunk_steps=20)
+    stop_run(scene.world, scene.stepper, path, 60, 20)
     assert main(["verify", f"{path}.chunks"]) == 0
     assert "60 of 60 steps" in capsys.readouterr().out

@@ -1,18 +1,28 @@
 """Friction in closed form: slopes, tipping, the facets of the pyramid, rolling, a plate that accelerates."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
-from simulation_scenes import G, ball, one_body
+from simulation_scenes import G, ball, certified, one_body
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, edge_directions
-from contactlab.simulation import SLIDE, ConstantVelocity, SimulationError, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.contact import edge_directions
+from contactlab.simulation import (
+    SLIDE,
+    Box,
+    ConstantVelocity,
+    Cylinder,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    SimulationError,
+    Sphere,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
 from contactlab.spatial.quaternion import multiply
 
 STEPS = (4e-3, 2e-3, 1e-3)
@@ -30,14 +40,6 @@ def on_slope(shape, inertia, height, theta, mu, speed=0.0, turn=(1.0, 0.0, 0.0, 
 
 def brick_on_slope(half, theta, mu, speed=0.0):
     return on_slope(Box(half), RigidInertia.solid_box(2.0, half), half[2], theta, mu, speed)
-
-
-def certified(recording):
-    """Return the recording, in which every step was solved."""
-    worst = recording.worst_certificate()
-    assert worst.scaled <= 1e-9
-    assert worst.mechanical <= 1e-9
-    return recording
 
 
 def test_a_block_sliding_downhill_stops_where_coulomb_says():

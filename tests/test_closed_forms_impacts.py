@@ -1,16 +1,12 @@
 """Impacts in closed form: bounces, pairs, rows of balls, a rocking block."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 from simulation_scenes import G, dropped_ball
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import Box, HalfSpace, Material, RigidInertia, Sphere, TimeStepping, WorldBuilder, simulate
 
 
 def test_a_bouncing_ball_rises_to_its_apexes():

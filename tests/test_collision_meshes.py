@@ -1,10 +1,7 @@
 """Contacts of triangle meshes against planes, hulls and coal; hulls of mesh files and their cache."""
 
-from __future__ import annotations
-
 import os
 import stat
-import sys
 
 import numpy as np
 import pytest
@@ -259,13 +256,6 @@ def test_nodes_that_multiply_are_stopped(part):
         load_mesh(part)
 
 
-def test_without_pycollada_the_error_names_the_extra(part, monkeypatch):
-    """The error is the same as without trimesh."""
-    monkeypatch.setitem(sys.modules, "collada", None)
-    with pytest.raises(ContactError, match="collision"):
-        load_mesh(part)
-
-
 def test_a_hull_is_computed_once(part, cache, monkeypatch):
     """The second time it comes from disk, the same to the bit; another scale or content is another hull."""
     first = load_hull(part)
@@ -308,16 +298,6 @@ def test_hulls_are_this_users_alone(part, cache):
     load_hull(part)
     assert [entry.is_relative_to(cache.parent) for entry in cache.parent.parent.rglob("*")] == [True] * 3
     assert not stat.S_IMODE(cache.stat().st_mode) & 0o077
-
-
-def test_a_hull_that_cannot_be_kept_leaves_nothing_behind(part, cache, monkeypatch):
-    """No half of a file, over and over."""
-    load_hull(part)
-    (entry,) = cache.iterdir()
-    entry.unlink()
-    entry.mkdir()
-    assert same(load_hull(part).points, CORNERS)
-    assert list(cache.iterdir()) == [entry]
 
 
 def test_faces_of_random_hulls_bound_their_points():

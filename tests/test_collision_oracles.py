@@ -1,15 +1,11 @@
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
 import pytest
 from collision_scenes import ROUND_AND_FLAT, corners, random_pose, random_shape
 
-from contactlab.contact import Box, HeightField, Mesh
 from contactlab.contact.detection import collide, distance
-from contactlab.contact.shapes.shape import PlacedShape
-from contactlab.spatial import Transform
+from contactlab.simulation import Box, HeightField, Mesh, PlacedShape, Transform
 
 PAIRS = list(itertools.combinations_with_replacement(ROUND_AND_FLAT, 2))
 

@@ -1,17 +1,14 @@
 """Contacts between pairs of convex shapes: closed forms, features, parallel faces."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Sphere
 from contactlab.contact.detection import collide, distance
 from contactlab.contact.kernels.layout import CLOSEST_POINT_FEATURE
-from contactlab.spatial import Transform
+from contactlab.simulation import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Sphere, Transform
 
 HERE = Transform()
 QUARTER = Transform.rotation((0.0, 1.0, 0.0), math.pi / 2)

@@ -1,7 +1,5 @@
 """Constraint forces with Coulomb's exact cone: closed forms, certificates, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Constraint forces of discretised problems: the rod's textbook scenes, invariances, bilateral rows, failures."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -147,16 +145,6 @@ def test_redundant_bilateral_rows_beside_contacts(seed: int) -> None:
     same_motion(body, body | {"G": body["G"][:2], "kG": body["kG"][:2]})
 
 
-def test_a_warm_start_takes_no_pivots_and_changes_no_bit() -> None:
-    """The solution of the same problem, given as z0, is accepted as it is."""
-    data = Rod(0.0, v=(1.0, -1.0, 0.3)).at_velocity_level(0.2, h=H)
-    cold = solve(data)
-    warm = ConstraintSolver().solve_discretized_problem(data, H, z0=cold.result.z)
-    assert cold.result.iterations > 0
-    assert warm.result.iterations == 0
-    np.testing.assert_allclose(warm.result.z, cold.result.z, rtol=1e-12)
-
-
 def test_a_failed_solve_carries_the_problem(tmp_path: Any) -> None:
     """The error holds problem, LCP, result and h; it survives pickling, and the saved problem fails again."""
     data = Rod(0.0).at_velocity_level(0.2, h=H)
@@ -190,13 +178,6 @@ def test_contradicting_equations_have_their_status() -> None:
     with pytest.raises(ConstraintSolveError) as caught:
         ConstraintSolver().solve_impact_problem(data)
     assert caught.value.result.status is lcp.Status.INCONSISTENT
-
-
-def test_shrinking_options_need_data_that_follow_h() -> None:
-    """Fixed data hold for one h."""
-    data = ConstraintVelProblemData(M=np.eye(1), Mv=[-1.0], N=[[1.0]])
-    with pytest.raises(ProblemDataError, match="callable"):
-        ConstraintSolver().solve_discretized_problem(data, 0.01, shrink_factor=0.25)
 
 
 def test_an_answer_is_unpacked_for_the_step_it_was_found_for() -> None:

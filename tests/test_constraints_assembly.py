@@ -1,7 +1,5 @@
 """Assembly of positions and velocities: the nearest state that meets the conditions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

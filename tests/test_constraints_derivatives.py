@@ -1,7 +1,5 @@
 """Derivatives of forward dynamics under constraints against fourth-order differences of the solve, and identities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from custom_constraints import Driven, Pin, Rolling, Speed

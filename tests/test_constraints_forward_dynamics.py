@@ -1,7 +1,5 @@
 """Forward dynamics and impulses with constraints: four methods with one result, which equals the dense equations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pin_models import random_pair
@@ -15,15 +13,12 @@ from contactlab.constraints import (
     CustomConstraint,
     LoopConstraint,
     constrained_system,
+    constraint_impulses,
     constraint_jacobian,
+    delassus_matrix,
+    forward_dynamics_constraints,
 )
-from contactlab.constraints.forward_dynamics import constraint_impulses, delassus_matrix, forward_dynamics_constraints
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import kinetic_energy
-from contactlab.multibody.kinematics import kinematics
-from contactlab.multibody.mass_matrix import mass_matrix
-from contactlab.multibody.points import body_pose
+from contactlab.multibody import ModelBuilder, body_pose, joints, kinematics, kinetic_energy, mass_matrix
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.errors import MultibodyError
 

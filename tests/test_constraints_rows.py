@@ -1,19 +1,15 @@
 """Rows of contacts and loops: Jacobian, bias, errors and stabilisation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint, moved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_rows import random_distance, random_loop, random_set
-from refusals import assert_messages
 from trees import random_transform, random_tree, state
 
 from contactlab.constraints import (
     Baumgarte,
-    ConstraintError,
     ConstraintSet,
     ContactConstraint,
     DistanceConstraint,
@@ -27,10 +23,8 @@ from contactlab.constraints import (
 from contactlab.multibody import (
     Model,
     ModelBuilder,
-    MultibodyError,
     body_pose,
     joints,
-    kinematics,
 )
 from contactlab.spatial import RigidInertia, Transform
 
@@ -172,28 +166,6 @@ def test_nothing_is_lost_far_from_the_world_origin() -> None:
     np.testing.assert_allclose(constraint_gamma(far, q, v, two), constraint_gamma(near, q, v, one), atol=2e-8)
 
 
-def test_kinematics_stand_for_q() -> None:
-    """Every function of rows takes a `Kinematics`, gives the same bits, and leaves it as it is."""
-    model = model_with_every_joint()
-    q, v, _ = state(model, 7)
-    cs = random_set(model, np.random.default_rng(7))
-    kin = kinematics(model, q, v)
-    for _ in range(2):
-        np.testing.assert_array_equal(constraint_jacobian(model, kin, cs), constraint_jacobian(model, q, cs))
-        np.testing.assert_array_equal(constraint_gamma(model, kin, None, cs), constraint_gamma(model, q, v, cs))
-        np.testing.assert_array_equal(
-            constraint_position_error(model, kin, cs), constraint_position_error(model, q, cs)
-        )
-        np.testing.assert_array_equal(
-            constraint_velocity_error(model, kin, 2 * v, cs), constraint_velocity_error(model, q, 2 * v, cs)
-        )
-    assert_messages(
-        MultibodyError,
-        ("v: is needed", lambda: constraint_gamma(model, kinematics(model, q), None, cs)),
-        ("another model", lambda: constraint_jacobian(model, kinematics(pendulum(), [0.0]), cs)),
-    )
-
-
 def test_rows_that_nothing_moves_are_exactly_zero() -> None:
     """Frames on one link, on the world, on fixed bodies: legal rows, zero to the last bit, as are shared ancestors."""
     model = random_tree(21, bodies=7)
@@ -233,28 +205,3 @@ def test_the_length_of_an_axis_scales_its_row() -> None:
         constraint_position_error(model, q, cs),
     ):
         np.testing.assert_allclose(values[1], 2 * values[0], rtol=1e-14)
-
-
-def test_states_that_do_not_fit_are_named() -> None:
-    """Wrong lengths, entries that are not finite, sets of other models and bad times raise, naming the argument."""
-    model = model_with_every_joint(custom=False)
-    q, v, _ = state(model, 1)
-    cs = random_set(model, np.random.default_rng(1))
-    assert_messages(
-        MultibodyError,
-        (r"q: must have shape", lambda: constraint_jacobian(model, q[1:], cs)),
-        (r"v: must have shape", lambda: constraint_gamma(model, q, v[1:], cs)),
-    )
-    for bad, field in (((np.where(np.arange(model.nq) == 2, np.nan, q), v), "q"), ((q, v + np.inf), "v")):
-        with pytest.raises(MultibodyError, match=rf"{field}: entry \[.*not finite"):
-            constraint_gamma(model, *bad, cs)
-    with pytest.raises(MultibodyError, match="quaternion of 'free'"):
-        constraint_jacobian(model, np.zeros(model.nq), cs)
-    assert_messages(
-        ConstraintError,
-        ("cs: these constraints belong to another model", lambda: constraint_jacobian(pendulum(), [0.0], cs)),
-        ("cs: must be a ConstraintSet", lambda: constraint_jacobian(model, q, list(cs.constraints))),
-        ("t: the value is nan", lambda: constraint_jacobian(model, q, cs, t=float("nan"))),
-        ("accelerations: must have shape", lambda: constraint_gamma(model, q, v, cs, accelerations=[1.0])),
-        ("group: no group", lambda: constraint_position_error(model, q, cs, group="nobody")),
-    )

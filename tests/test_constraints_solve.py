@@ -1,7 +1,5 @@
 """Solvers of constrained systems, on bare arrays and for models: rank, residual, shortest multipliers, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import assert_fields
@@ -13,13 +11,11 @@ from contactlab.constraints import (
     ContactConstraint,
     LoopConstraint,
     constrained_system,
+    forward_dynamics_constraints,
     solve,
 )
-from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.points import body_pose
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.multibody import body_pose
+from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 
 METHODS = (solve.direct, solve.range_space_sparse, solve.null_space)
 SOLVERS = (None, "lu", "qr", "colpiv_qr", "complete_orthogonal", "svd")

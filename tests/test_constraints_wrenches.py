@@ -1,7 +1,5 @@
 """Wrenches of groups: the effect of forces along rows on the bodies."""
 
-from __future__ import annotations
-
 import numpy as np
 from every_joint import model_with_every_joint
 from hypothesis import given, settings

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,97 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from contactlab.contact import ContactError, HalfSpace, Sphere, check_edges, edge_directions
-from contactlab.contact.kernels.contact_rows import add_contact_columns, collide_point, edge, tangents
+from contactlab.contact.kernels.contact_rows import collide_point, edge, tangents
 from contactlab.formulation.kernels.laws import rigid_contact_law
-from contactlab.multibody import (
-    Kinematics,
-    Model,
-    ModelBuilder,
-    RigidInertia,
-    Transform,
-    body_pose,
-    integrate,
-    kinematics,
-    point_in_body,
-    point_jacobian,
-    point_position,
-    random_configuration,
-)
-from contactlab.multibody.joints import Fixed, FloatingBase, Prismatic, Revolute, Spherical
-from contactlab.multibody.kernels.codes import columns_start
-from contactlab.multibody.packing import structure
 
 normals = (
     arrays(float, 3, elements=st.floats(-1.0, 1.0))
     .filter(lambda n: np.linalg.norm(n) > 1e-3)
     .map(lambda n: n / np.linalg.norm(n))
 )
-
-
-def free_body() -> Model:
-    """One body on its own."""
-    builder = ModelBuilder()
-    return builder.add_body("body", joint=FloatingBase(), inertia=RigidInertia.solid_sphere(1.0, 0.1)).build()
-
-
-def branched() -> Model:
-    """A floating base with two arms, the tip fixed to the end of one of them."""
-    builder, ball = ModelBuilder(), RigidInertia.solid_sphere(1.0, 0.1)
-    builder.add_body("base", joint=FloatingBase(), inertia=ball)
-    builder.add_body("other", parent="base", joint=Revolute((1, 0, 0)), inertia=ball)
-    builder.add_body("arm", parent="base", joint=Spherical(), placement=Transform(p=(0.1, 0.2, 0.3)), inertia=ball)
-    builder.add_body("slide", parent="arm", joint=Prismatic((1, 1, 0)), inertia=ball)
-    builder.add_body("tip", parent="slide", joint=Fixed(), placement=Transform.rotation((1, 2, 3), 0.7, (0, 0, 0.4)))
-    return builder.build()
-
-
-def row_of(kin: Kinematics, body: str, p: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Row (nv,) of the kernel, from the columns and origins that the kinematics hold."""
-    model = kin.model
-    shape, nl, link = structure(model), model.packed.nl, int(structure(model).body_link[model.index(body)])
-    begin = columns_start(nl)
-    S = kin._head[begin : begin + 6 * model.nv].reshape(model.nv, 6)
-    at = begin + 6 * model.nv + 9 * nl
-    origins = kin._head[at : at + 3 * nl].reshape(nl, 3)
-    columns = np.zeros((3, model.nv))
-    last = int(shape.iv[link + 1]) - 1
-    add_contact_columns(shape.dof_parent, S, last, origins[shape.root[link]], p, 1.0, 0, columns)
-    return direction @ columns
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(6))
-def test_a_row_times_v_is_the_speed_of_the_touching_point(seed):
-    """J v is the finite difference, along the direction, of the body's point, on a free body and in a tree."""
-    rng = np.random.default_rng(seed + 20)
-    for model, body in ((free_body(), "body"), (branched(), "tip")):
-        q, v = random_configuration(model, seed), rng.normal(size=model.nv)
-        p, direction, d = rng.normal(size=3), rng.normal(size=3), 1e-6
-        row, local = row_of(kinematics(model, q), body, p, direction), point_in_body(model, q, body, p)
-        ends = [point_position(model, integrate(model, q, v, step), body, local) for step in (d, -d)]
-        assert row @ v == pytest.approx(direction @ (ends[0] - ends[1]) / (2.0 * d), abs=1e-8)
-        np.testing.assert_allclose(row, direction @ point_jacobian(model, q, body, local), atol=1e-12)
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(4))
-def test_the_rate_of_the_gap_is_the_normal_row(seed):
-    """A sphere's gap and a corner's gap change at N v, rolling and tilting included."""
-    rng = np.random.default_rng(seed)
-    plane = HalfSpace(rng.normal(size=3), 0.3)
-    model = free_body()
-    n, q, v = plane.normal.copy(), random_configuration(model, seed + 1), rng.normal(size=6)
-    local, p = rng.normal(size=3), np.empty(3)
-
-    def gap_at(q: np.ndarray, radius: float) -> float:
-        return collide_point(body_pose(model, q, "body").apply(local), radius, n, plane.offset, p)
-
-    for radius in (0.0, 0.25):
-        gap = gap_at(q, radius)
-        assert n @ p - plane.offset == pytest.approx(gap, abs=1e-14)
-        row, d = row_of(kinematics(model, q), "body", p.copy(), n), 1e-6
-        gaps = [gap_at(integrate(model, q, v, step), radius) for step in (d, -d)]
-        assert (gaps[0] - gaps[1]) / (2.0 * d) == pytest.approx(row @ v, abs=1e-8)
 
 
 def test_a_ball_on_an_incline_touches_below_its_centre():

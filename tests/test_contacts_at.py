@@ -1,22 +1,24 @@
 """Contacts of a configuration without a step: those that a step sees there, and those that geometry says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from body_contact_scenes import ball_on_a_moving_box, capsule_on_a_cylinder, collision_in_space, pendulum_and_box, stack
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import (
     OPEN,
+    Box,
     ConstantVelocity,
+    HalfSpace,
+    Material,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     WorldBuilder,
     find_contacts,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 FOUND = ("island", "body_a", "body_b", "half_space", "id", "shape_a", "shape_b", "point", "normal", "gap", "mu")
 SOLVED = (

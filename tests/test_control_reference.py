@@ -1,7 +1,5 @@
 """The page of signatures is true: names, arguments, shapes of what is returned, and which way round vectors stand."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

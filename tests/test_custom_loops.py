@@ -1,14 +1,12 @@
 """Connections of bodies in worlds: custom constraints, rods, springs between points, joints that follow a curve."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import joint_scenes as scenes
 import numpy as np
 import pytest
 from joint_scenes import FAST, G
-from refusals import assert_messages
+from refusals import assert_fields, assert_messages
 
 from contactlab.constraints import (
     CustomConstraint,
@@ -18,23 +16,27 @@ from contactlab.constraints import (
     constraint_position_error,
     forward_dynamics_constraints,
 )
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     Batch,
+    Box,
     ConstantVelocity,
+    HalfSpace,
     JointPolynomial,
+    Material,
+    ModelBuilder,
     PointSpring,
     Recording,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
     World,
     WorldBuilder,
+    joints,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia
 
 
 class Together(CustomConstraint):
@@ -86,9 +88,7 @@ def test_a_constraint_that_leaves_its_trees_stops_the_run(bodies):
     """The error names the body and the missing argument; with all bodies named the run continues."""
     builder = carts()
     builder.add_loop(Together("a", "c", since=1.0), bodies=bodies)
-    with pytest.raises(SimulationConfigError, match=r"Together acts on 'c' at time 1.*bodies=") as caught:
-        simulate(builder.build(), TimeStepping(0.125), steps=20)
-    assert caught.value.field == "bodies"
+    assert_fields(SimulationConfigError, ("bodies", lambda: simulate(builder.build(), TimeStepping(0.125), steps=20)))
     builder = carts()
     builder.add_loop(Together("a", "c", since=1.0), bodies=["a", "c"])
     assert simulate(builder.build(), TimeStepping(0.125), steps=20).v[-1, [0, 2]] == pytest.approx([2.5, 2.5])

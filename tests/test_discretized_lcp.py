@@ -1,7 +1,5 @@
 """LCPs of a step: against the dense mixed problem, with its symmetry, two-stage form, bilateral rows, recovery."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -105,24 +103,6 @@ def test_physical_blocks_are_symmetric_to_the_last_bit() -> None:
 
 
 @pytest.mark.parametrize("nb", [0, 3])
-def test_updating_a_base_is_a_pure_function_of_base_data_and_h(nb: int) -> None:
-    """Update gives the direct LCP bit for bit, twice the same, and leaves the base alone; the base has no gamma."""
-    data = random_problem(4, nb=nb)
-    base = ConstraintSolver.construct_base_discretized_time_lcp(data)
-    before = base.MM.copy(), base.qq.copy()
-    first = ConstraintSolver.update_discretized_time_lcp(base, data, H)
-    again = ConstraintSolver.update_discretized_time_lcp(base, data, H)
-    direct = form_discretized_lcp(data, H)
-    assert np.array_equal(first.MM, direct.MM)
-    assert np.array_equal(first.qq, direct.qq)
-    assert np.array_equal(first.MM, again.MM)
-    assert np.array_equal(base.MM, before[0])
-    assert np.array_equal(base.qq, before[1])
-    bare = random_problem(4, nb=nb, gammaN=None, gammaF=None, gammaE=None, gammaL=None)
-    assert np.array_equal(base.MM, form_discretized_lcp(bare, 1.0).MM)
-
-
-@pytest.mark.parametrize("nb", [0, 3])
 def test_solve_inverts_the_block_system(nb: int) -> None:
     """A X = B for A = [[M, -G'], [G, 0]], one and several columns."""
     data = random_problem(6, nb=nb)
@@ -153,17 +133,6 @@ def test_forces_recovered_from_an_lcp_vector_move_the_rows_as_the_lcp_says(nb: i
     rates = data.F @ v_plus + data.kF + data.gammaF * z[data.nc : data.nc + data.nr]
     np.testing.assert_allclose(rates, w[data.nc : data.nc + data.nr], atol=1e-12)
     np.testing.assert_allclose(data.L @ v_plus + data.kL + data.gammaL * forces.fL, w[-2:], atol=1e-12)
-    np.testing.assert_allclose(data.G @ v_plus + data.kG, 0.0, atol=1e-12)
-
-
-def test_an_empty_lcp_vector_means_no_unilateral_force() -> None:
-    """zz of length 0 gives zeros of full length, and the bilateral forces of the free motion."""
-    data = random_problem(8, nb=2)
-    discretized = form_discretized_lcp(data, H)
-    forces = ConstraintSolver.populate_packed_constraint_forces_from_lcp_solution(data, discretized, [], H)
-    assert not forces.fN.any()
-    assert forces.fF.shape == (data.nr,)
-    v_plus = data.solve_inertia(data.Mv) + H * ConstraintSolver.compute_generalized_velocity_change(data, forces)
     np.testing.assert_allclose(data.G @ v_plus + data.kG, 0.0, atol=1e-12)
 
 
@@ -252,13 +221,3 @@ def test_a_row_that_the_bilateral_rows_determine_becomes_a_number() -> None:
     assert rows.locked.tolist() == [1, 0]
     assert not rows.Y[0].any()
     assert k[0] == 0.0
-
-
-def test_without_bilateral_rows_the_blocks_pass_through_uncopied() -> None:
-    """The kernels read the problem's own arrays."""
-    data = ConstraintVelProblemData(M=np.eye(2), Mv=[0.0, -1.0], N=[[0.0, 1.0]])
-    blocks = data.blocks()
-    rows = unilateral_rows(blocks)
-    assert rows.J is blocks.J
-    assert rows.Y is blocks.Y
-    assert rows.terms(blocks) == (blocks.k, blocks.v_free)

@@ -3,8 +3,6 @@
 `benchmarks/kills.py` does it by the hundred, with kills from outside, too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 

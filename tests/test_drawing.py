@@ -1,18 +1,32 @@
 """The drawing of a world: solids of every shape, the stage, arrows, the states shown."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
 from contactlab.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
 from contactlab.drawing.parts import BODIES, FIXED, MODE_COLORS, srgb_to_linear
-from contactlab.drawing.stage import center_of_mass, clip, fan, grid_lines, patch
-from contactlab.multibody import ModelBuilder, body_poses
+from contactlab.drawing.stage import center_of_mass
+from contactlab.multibody import body_poses
 from contactlab.multibody.joints import Fixed, Revolute
-from contactlab.simulation import OPEN, SLIDE, STICK, ContactTable, WorldBuilder
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    OPEN,
+    SLIDE,
+    STICK,
+    Box,
+    Capsule,
+    ContactTable,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Material,
+    Mesh,
+    ModelBuilder,
+    RigidInertia,
+    Sphere,
+    Transform,
+    WorldBuilder,
+)
 
 TETRAHEDRON = Mesh(np.concatenate((np.zeros((1, 3)), np.eye(3))), [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
 VOLUMES = {
@@ -103,17 +117,6 @@ def test_a_shape_at_the_end_of_a_link_is_joined_to_its_joint():
     assert 0.1 < stage.size < 0.3
 
 
-def test_a_half_space_on_a_fixed_body_is_ground():
-    """It is drawn where the body stands."""
-    builder, rough = WorldBuilder(), Material(0.5)
-    builder.add_fixed_body("table", HalfSpace(), rough, placement=Transform(p=(0.0, 0.0, 0.7)))
-    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), rough, (0, 0, 1, 1, 0, 0, 0))
-    world = builder.build()
-    stage = SceneGeometry.of(world, *body_poses(world.model, world.initial_q[None]))
-    assert [round(float(z), 12) for ground in stage.grounds for z in ground.polygon[:, 2]] == [0.7] * 4
-    np.testing.assert_allclose(stage.low, (-0.17, -0.17, 0.83), atol=0.08)
-
-
 def test_arrows_are_as_long_as_the_scale_says():
     """Newtons times metres per newton, cut where it is longest; open contacts have none."""
     impulse = np.array([(0.0, 0.0, 0.02), (0.01, 0.0, 0.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)])
@@ -136,11 +139,6 @@ def test_a_colour_of_light_looks_as_the_legend_says(color):
     assert np.abs(255.0 * shown - color).max() < 2.0
 
 
-def test_no_body_has_the_colour_of_a_mode():
-    """Otherwise an arrow could look like a part of a body."""
-    assert not set(BODIES) & set(MODE_COLORS.values())
-
-
 def test_shown_steps_are_spread_in_time() -> None:
     """First and last state are shown; the rest at the frame rate, or every state of a coarse record."""
     fine = np.arange(1001) * 1e-3
@@ -149,28 +147,3 @@ def test_shown_steps_are_spread_in_time() -> None:
     assert frame_indices(coarse, 40.0) == list(range(6))
     assert frame_indices(np.zeros(1), 40.0) == [0]
     assert state_at(coarse, 0.26) == 3
-
-
-def test_clip_keeps_the_outside() -> None:
-    """Half of a square, all of it, nothing of it."""
-    square = np.array([(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (2.0, 2.0, 0.0), (0.0, 2.0, 0.0)])
-    half = clip(square, np.array([1.0, 0.0, 0.0]), 1.0)
-    assert sorted(map(tuple, half)) == [(1.0, 0.0, 0.0), (1.0, 2.0, 0.0), (2.0, 0.0, 0.0), (2.0, 2.0, 0.0)]
-    assert len(clip(square, np.array([1.0, 0.0, 0.0]), -1.0)) == 4
-    assert len(clip(square, np.array([1.0, 0.0, 0.0]), 3.0)) == 0
-    assert fan(square).tolist() == [[0, 1, 2], [0, 2, 3]]
-
-
-def test_patch_lies_under_the_motion_and_outside_the_others() -> None:
-    """Every corner is on the plane; parts inside another half-space are cut away; grid lines stay on the patch."""
-    up, slope = np.array([0.0, 0.0, 1.0]), np.array([-0.6, 0.0, 0.8])
-    around = np.array([(-1.0, 0.0, 1.0), (3.0, 1.0, 1.0)])
-    floor = patch(up, 0.0, around, 0.5, [(slope, -0.6)])
-    assert np.abs(floor @ up).max() < 1e-12
-    assert (floor @ slope >= -0.6 - 1e-12).all()
-    np.testing.assert_allclose(floor.min(axis=0), [-1.5, -0.5, 0.0], atol=1e-12)
-    np.testing.assert_allclose(floor.max(axis=0), [1.0, 1.5, 0.0], atol=1e-12)
-    lines = grid_lines(floor, up, 0.5, 0.01)
-    assert {round(float(x), 6) for x in lines[:, :, 0].ravel()} == {-1.5, -1.0, -0.5, 0.0, 0.5, 1.0}
-    assert {round(float(y), 6) for y in lines[:, :, 1].ravel()} == {-0.5, 0.0, 0.5, 1.0, 1.5}
-    np.testing.assert_allclose(lines[:, :, 2], 0.01, rtol=1e-6)

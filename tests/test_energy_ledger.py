@@ -1,7 +1,5 @@
 """The energy ledger: every entry by its own formula, and together the whole change of the energy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,9 +7,7 @@ import pytest
 import simulation_scenes as scenes
 
 import lcp
-from contactlab.contact import Box, Sphere
-from contactlab.simulation import ENTRIES, Recording, TimeStepping, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import ENTRIES, Box, Recording, RigidInertia, Sphere, TimeStepping, simulate
 
 G = scenes.G
 THETA = math.radians(20.0)

@@ -1,7 +1,5 @@
 """Event-driven runs compared with closed forms, and their records on disk."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,21 +7,25 @@ import pytest
 import simulation_scenes as scenes
 from refusals import assert_messages
 
-from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.impact import Newton, Stronge
-from contactlab.recording import RecordError
 from contactlab.simulation import (
+    Box,
+    ConvexPoints,
     EventDriven,
     EventError,
     EventKind,
     EventRecording,
+    HalfSpace,
     InconsistentContact,
+    Material,
+    RecordError,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia
 from problem_data.files import Source, write_npz
 
 G = scenes.G

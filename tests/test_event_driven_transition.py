@@ -1,7 +1,5 @@
 """Derivatives of event-driven runs: closed forms, cases that others got wrong, differences of runs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,17 +7,21 @@ import pytest
 import simulation_scenes as scenes
 
 from contactlab import multibody as mb
-from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.impact import Newton, Poisson, Stronge
 from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
+    Box,
+    ConvexPoints,
     EventDriven,
     EventKind,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    Sphere,
     StepperState,
     WorldBuilder,
     transition,
 )
-from contactlab.spatial import RigidInertia
 
 G = scenes.G
 R = 0.1

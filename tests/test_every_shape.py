@@ -1,14 +1,15 @@
 """Properties of all shapes: files store them; drawing, bounds, inertia and support describe one solid."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 
 import numpy as np
 import pytest
 
-from contactlab.contact import (
+from contactlab.contact.detection import bounds, distance, pack_shapes
+from contactlab.contact.shapes import ALL_SHAPES
+from contactlab.recording.world_io import world_from_json, world_to_json
+from contactlab.simulation import (
     Box,
     Capsule,
     ConvexPoints,
@@ -18,14 +19,11 @@ from contactlab.contact import (
     Material,
     Mesh,
     Sphere,
+    Transform,
+    WorldBuilder,
 )
-from contactlab.contact.detection import bounds, distance, pack_shapes
-from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.recording.world_io import world_from_json, world_to_json
-from contactlab.simulation import WorldBuilder
 from contactlab.simulation.scene import load_scene
 from contactlab.simulation.scene.values import KEYS, SHAPES
-from contactlab.spatial import Transform
 from contactlab.verification.proximity import core_of
 
 EXAMPLES = (

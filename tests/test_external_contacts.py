@@ -1,7 +1,5 @@
 """Contacts that the caller supplies, and worlds with triangle meshes: stepped, recorded, verified, refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mesh_shapes import flat, hull, notched_block

@@ -1,25 +1,26 @@
 """Mistakes of a first hour: the message has the fault, and the right code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import assert_messages
 
 import lcp
 from contactlab.cli import main
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
     RecordWriteError,
+    RigidInertia,
     SimulationConfigError,
     SimulationError,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 STEPPER = TimeStepping(h=0.01)
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'

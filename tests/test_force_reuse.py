@@ -1,15 +1,22 @@
 """Forces of bodies at rest, or that slide, are held without a system solved where they are surely those selected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.simulation import Simulation, TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    Simulation,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from lcp.contacts.strategies import RECORDED
 
 

@@ -4,8 +4,6 @@ Every test states a scene with a closed form, shows that the solver meets it, an
 it (written out here) does not.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mixed import acceleration_lcp

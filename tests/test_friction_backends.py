@@ -1,7 +1,5 @@
 """Friction by quadratic programs: the convex relaxation and staggered projections beside Coulomb's LCP."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -15,7 +13,7 @@ import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, ConvexRelaxation, StaggeredProjections
 from contactlab.constraint_solver import StepSolution
 from contactlab.formulation.friction_backend import FrictionBackend
-from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 H, MASS, G, MU = 0.01, 2.0, 9.81, 0.5
 SPIN = (1.0, 0.5, 0.0, 0.0, 0.0, 2.0)
@@ -260,18 +258,6 @@ def test_contradicting_limits_are_proved_infeasible(backend: FrictionBackend) ->
     assert isinstance(caught.value.result, lcp.Result)
     assert caught.value.result.status is lcp.Status.INFEASIBLE
     assert caught.value.result.evidence.proves(caught.value.lcp)
-
-
-@pytest.mark.parametrize("backend", BACKENDS, ids=NAMES)
-def test_a_start_changes_nothing_but_the_work(backend: FrictionBackend) -> None:
-    """z0 may be the solution of the step before; one of the wrong length is refused."""
-    data = box(SPIN)
-    cold = solve(data, backend)
-    warm = ConstraintSolver(backend).solve_discretized_problem(data, H, z0=cold.result.z)
-    np.testing.assert_allclose(warm.v_plus, cold.v_plus, atol=1e-7)
-    assert warm.result.iterations <= cold.result.iterations
-    with pytest.raises(ProblemDataError, match="z0"):
-        ConstraintSolver(backend).solve_discretized_problem(data, H, z0=[1.0])
 
 
 def test_the_relaxation_refuses_the_acceleration_level() -> None:

@@ -1,7 +1,5 @@
 """The law of friction in problem data: the functions that set it, that keep it, and that solve with it."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ import problem_data
 from contactlab import ConstraintSolver, ConvexRelaxation, EqualCompliance
 from contactlab.formulation import BridgeError, motion_is_unique, problem_data_from
 from contactlab.impact import ImpactError, Newton, Poisson
-from contactlab.lab.datasets import lcp_from_problem_data, load_problem, load_problems
 from contactlab.simulation import Recording, TimeStepping, simulate
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
@@ -46,20 +43,6 @@ def heading(v: np.ndarray) -> float:
 def recording() -> Recording:
     """A brick that slides between two edges of a pyramid, with the exact cone."""
     return simulate(sliding_brick(OBLIQUE), TimeStepping(2e-3, friction="cone"), steps=30)
-
-
-def test_data_name_their_law() -> None:
-    """Absent or None, it is a pyramid."""
-    assert particle().friction == particle(friction=None).friction == "pyramid"
-    cone = particle(friction="cone")
-    assert cone.friction == "cone"
-    assert "friction='cone'" in repr(cone)
-    assert "friction='" not in repr(particle())
-    blocks = cone.blocks()
-    changed = cone.with_friction("pyramid")
-    assert (changed.friction, cone.friction) == ("pyramid", "cone")
-    assert changed.blocks() is blocks
-    assert particle().with_friction("cone").friction == "cone"
 
 
 @pytest.mark.parametrize("law", ["disc", "Cone", 2, True])
@@ -159,17 +142,3 @@ def test_who_knows_pyramids_alone_says_so() -> None:
         motion_is_unique(cone, H)
     assert motion_is_unique(cone.with_friction("pyramid"), H).unique
     assert Poisson(0.5, "sequential").solve(cone).v_plus[2] > 0.0
-
-
-def test_problems_of_a_record_with_cones_are_friction_problems(recording: Recording, tmp_path: Path) -> None:
-    """So are saved ones; a solver of cones finds the step's own forces."""
-    recording.save(tmp_path / "cones.npz")
-    problem_data.save(tmp_path / "step.npz", recording.problem(20))
-    problem = load_problem(tmp_path / "cones.npz", step=20)
-    assert isinstance(problem, lcp.FrictionProblem)
-    assert isinstance(load_problem(tmp_path / "step.npz", h=2e-3), lcp.FrictionProblem)
-    assert isinstance(lcp_from_problem_data(recording.problem(20).with_friction("pyramid"), 2e-3), lcp.LCP)
-    assert all(isinstance(one, lcp.FrictionProblem) for _, one in load_problems(tmp_path / "cones.npz", most_steps=3))
-    found = lcp.solve(problem, lcp.default_friction_solver())
-    pushed = recording.contacts_at(20).impulse_normal.sum() / recording.h[20]
-    assert found.r[::3].sum() == pytest.approx(pushed, rel=1e-7)

@@ -1,7 +1,5 @@
 """Every friction solver against closed forms, against every assignment of modes, and against invariances."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -133,26 +131,6 @@ def test_limits_are_heeded_and_said(solver: Any) -> None:
             solver(**wrong)
 
 
-def test_the_default_lists_its_methods() -> None:
-    pile = rigid_pile(np.random.default_rng(2), 4, 0.6)
-    first = lcp.solve(pile)
-    assert first.solved
-    assert [type(attempt.solver) for attempt in first.attempts] == [lcp.ContactStrategies]
-    # Not symmetric: no problem for the strategies.
-    skewed = np.array(pile.W)
-    skewed[0, 1] += 1e-6 * np.abs(skewed).max()
-    result = lcp.solve(lcp.FrictionProblem(skewed, pile.q, pile.mu))
-    assert result.solved
-    assert [type(attempt.solver) for attempt in result.attempts] == [lcp.ContactStrategies, lcp.SemismoothNewton]
-    assert isinstance(result.solver, lcp.SemismoothNewton)
-    assert result.attempts[0].status is lcp.Status.UNSUITABLE
-    assert [attempt.status for attempt in result.attempts][-1] is lcp.Status.SOLVED
-    assert result.iterations == sum(attempt.iterations for attempt in result.attempts)
-    assert "SOLVED" in repr(result)
-    with pytest.raises(lcp.ProblemError, match="time_limit"):
-        lcp.ContactStrategies(time_limit=-1.0)
-
-
 def test_a_matrix_of_zeros_below_the_diagonal_blocks_never_fails_a_block() -> None:
     """Contacts whose own block is singular: projected steps move them, and the note says so."""
     W = np.zeros((6, 6))
@@ -244,15 +222,6 @@ def test_contacts_of_different_numbers_of_components_stand_side_by_side() -> Non
     assert result.attempts[0].status is lcp.Status.SOLVED, result.describe()
     known = lcp.solve(problem, PROXIMAL, tolerance=1e-10)
     np.testing.assert_allclose(result.r, known.r, atol=1e-7)
-
-
-def test_strategies_are_left_out_by_name() -> None:
-    problem = pile_of_bodies(3, 1)
-    assert (
-        lcp.solve(problem, lcp.ContactStrategies(strategies=("interior_point",))).attempts[0].detail == "interior_point"
-    )
-    with pytest.raises(lcp.ProblemError, match="guess"):
-        lcp.ContactStrategies(strategies=("guess",))
 
 
 def test_bodies_make_the_same_w_as_the_mass_matrix() -> None:

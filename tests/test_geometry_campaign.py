@@ -1,16 +1,22 @@
 """Contacts of every pair of shapes, each result proved; the whole campaign is `benchmarks/geometry_campaign.py`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from geometry_campaign import PAIRS, campaign, one_case
 from geometry_proofs import Body, least_overlap, off_triangles, prove
 
-from contactlab.contact import Box, Cylinder, Material
 from contactlab.contact.detection import CollisionPoint, collide
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    Box,
+    Cylinder,
+    Material,
+    RigidInertia,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="-".join)

@@ -1,26 +1,28 @@
 """Gradients of costs over whole runs, compared with differences of the runs; and the refusals."""
 
-from __future__ import annotations
-
 import joint_scenes
 import numpy as np
 import pytest
 from derivative_scenes import bounded_drives
+from refusals import assert_fields
 from step_differences import moved
 
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.formulation import PositionDrive
-from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
+    Box,
     ExternalContact,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    PositionDrive,
+    RigidInertia,
     SimulationConfigError,
     TimeStepping,
     WorldBuilder,
     gradient,
+    joints,
     parameter,
     simulate,
 )
-from contactlab.spatial import RigidInertia
 
 H = 2e-3
 HALF = (0.1, 0.1, 0.1)
@@ -211,23 +213,21 @@ def test_costs_and_records_that_cannot_be_used():
     """A cost that is not a number, gradients of another shape, missing states, and external contacts raise."""
     world, stepper = falling_cube(), TimeStepping(H)
     run = simulate(world, stepper, steps=25)
-    for call, field in (
-        (lambda: gradient(run, lambda i, q, v: None), "cost"),
-        (lambda: gradient(run, lambda i, q, v: np.nan), "cost"),
-        (lambda: gradient(run, lambda i, q, v: (1.0, np.zeros(7), np.zeros(6))), "cost"),
-        (lambda: gradient(run, lambda i, q, v: (1.0, np.zeros(6), np.full(6, np.inf))), "cost"),
-        (lambda: gradient(run, place, force_cost=lambda k, f: (0.0, np.zeros(3))), "force_cost"),
-        (lambda: gradient(run, place, force_cost=lambda k, f: "much"), "force_cost"),
-        (lambda: gradient(run, lambda i, q, v: (1.0, np.zeros(6))), "cost"),
-        (lambda: gradient(run, lambda i, q, v: (np.nan, np.zeros(6), np.zeros(6))), "cost"),
-        (lambda: gradient(run, place, at=(26,)), "at"),
-        (lambda: gradient(run, place, at=(-27,)), "at"),
-        (lambda: gradient(run, place, wrt=["cub.mu"]), "wrt"),
-        (lambda: gradient(run, place, wrt="cube.mu"), "wrt"),
-    ):
-        with pytest.raises(SimulationConfigError) as caught:
-            call()
-        assert caught.value.field == field
+    assert_fields(
+        SimulationConfigError,
+        ("cost", lambda: gradient(run, lambda i, q, v: None)),
+        ("cost", lambda: gradient(run, lambda i, q, v: np.nan)),
+        ("cost", lambda: gradient(run, lambda i, q, v: (1.0, np.zeros(7), np.zeros(6)))),
+        ("cost", lambda: gradient(run, lambda i, q, v: (1.0, np.zeros(6), np.full(6, np.inf)))),
+        ("force_cost", lambda: gradient(run, place, force_cost=lambda k, f: (0.0, np.zeros(3)))),
+        ("force_cost", lambda: gradient(run, place, force_cost=lambda k, f: "much")),
+        ("cost", lambda: gradient(run, lambda i, q, v: (1.0, np.zeros(6)))),
+        ("cost", lambda: gradient(run, lambda i, q, v: (np.nan, np.zeros(6), np.zeros(6)))),
+        ("at", lambda: gradient(run, place, at=(26,))),
+        ("at", lambda: gradient(run, place, at=(-27,))),
+        ("wrt", lambda: gradient(run, place, wrt=["cub.mu"])),
+        ("wrt", lambda: gradient(run, place, wrt="cube.mu")),
+    )
     outside = ExternalContact("world", "cube", (0.0, 0.0, 0.1), (0, 0, 1), 0.0, 0.3)
     run = simulate(world, stepper, steps=5, contacts=lambda time, q, v: [outside])
     with pytest.raises(SimulationConfigError, match="from outside"):

@@ -1,20 +1,16 @@
 """Parameters from recordings: known parameters are found, intervals contain them, and others are reported."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
-import elbow_tosses
 import identify as sets
 import numpy as np
 import pytest
-from elbow_tosses import ElbowTosses, elbow_world, load_elbow_tosses
+from elbow_tosses import elbow_world
 
 from contactlab.cli import main
-from contactlab.lab.datasets.files import DatasetError
+from contactlab.lab import DatasetError
 from contactlab.lab.datasets.recordings import load_arm_log
-from contactlab.spatial import quaternion
 from contactlab.studies.identification import (
     IdentificationError,
     IdentificationVerdict,
@@ -244,22 +240,6 @@ def test_a_recording_that_cannot_be_used_is_told_by_place(tmp_path: Path, text: 
         load_arm_log(tmp_path / "log.csv")
 
 
-def test_the_command_refuses_what_it_cannot_look_for(
-    shared: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """Mass of a toss, an unknown name and a robot without a description are bad input, said in one line."""
-    cubes = str(shared / "data" / "cube_toss")
-    assert main(["identify", cubes, "--parameters", "mass"]) == 2
-    assert "'mass' cannot be seen here" in capsys.readouterr().err
-    assert main(["identify", cubes, "--parameters", "stifness"]) == 2
-    assert "close: 'stiffness'" in capsys.readouterr().err
-    assert main(["identify", cubes, "--set", "mu=-1"]) == 2
-    assert "values['mu']: -1.0 is not between 0 and 2" in capsys.readouterr().err
-    np.savez(tmp_path / "log.npz", t=np.arange(20.0), q=np.zeros((20, 1)), tau=np.zeros((20, 1)))
-    assert main(["identify", str(tmp_path / "log.npz")]) == 2
-    assert "URDF or scene file, is needed" in capsys.readouterr().err
-
-
 def test_ellipse_impacts_give_the_numbers_of_the_scan(shared: Path, tmp_path: Path) -> None:
     """The recorded impacts give mu and e within the intervals of the earlier fit by least mean error."""
     out = tmp_path / "out.json"
@@ -296,50 +276,3 @@ def test_cube_tosses_give_friction_and_springs_of_the_scan(shared: Path) -> None
     assert 0.170 < found["mu"] < 0.195
     assert 14e3 < found["stiffness"] < 20e3
     assert 40.0 < found["dissipation"] < 70.0
-
-
-@pytest.mark.slow
-def test_elbow_tosses_are_scored_as_their_description_says(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`benchmarks/elbow_tosses.py` scores them; the identified numbers score better than the nominal ones."""
-    data = shared / "data" / "elbow_toss" / "tosses_dev.npz"
-    with np.load(data) as arrays:
-        few = {name: arrays[name] if arrays[name].ndim == 0 else arrays[name][:60] for name in arrays}
-    np.savez(tmp_path / "few.npz", **few)
-    assert len(load_elbow_tosses(tmp_path / "few.npz")) == 60
-    scores = {}
-    for model in ("rigid", "best"):
-        out = tmp_path / f"{model}.json"
-        words = ["elbow_tosses.py", str(tmp_path / "few.npz"), "--model", model, "--json", str(out)]
-        monkeypatch.setattr("sys.argv", words)
-        assert elbow_tosses.main() == 0
-        scores[model] = json.loads(out.read_text())
-    assert scores["best"]["motions"] == 60
-    assert scores["best"]["failed"] == 0
-    assert scores["best"]["position_percent"] < scores["rigid"]["position_percent"]
-
-
-def test_early_tosses_of_the_elbow_are_in_axes_of_the_board() -> None:
-    """Recordings on the leaning board become level at the expected end of the toss; later recordings are unchanged."""
-    rng = np.random.default_rng(0)
-    quat = rng.standard_normal((1, 4, 4))
-    quat /= np.linalg.norm(quat, axis=2, keepdims=True)
-    speed = np.tile([1.0, 0.5, 0.0], (1, 4, 1))
-    at = rng.standard_normal((1, 4, 3))
-    at[0, 1] = 0.0  # the scored start
-    at[..., 2] = (at - elbow_tosses.AHEAD * speed)[..., :2] @ elbow_tosses.SLOPES
-    at[0, 1, 2] = 0.0
-    rest = elbow_tosses.AHEAD * speed[0, 0]
-    both = ElbowTosses(
-        Path("made"), np.repeat(at, 2, axis=0), np.repeat(quat, 2, axis=0), np.zeros((2, 4)),
-        np.repeat(speed, 2, axis=0), np.zeros((2, 4, 3)), np.zeros((2, 4)), np.ones(2, dtype=int),
-        np.array([elbow_tosses.LEANS_BEFORE - 1, elbow_tosses.LEANS_BEFORE]), 0.01,
-    )  # fmt: skip
-    (early, late), (start, _) = elbow_tosses.measured(both).paths, elbow_tosses.measured(both).starts
-    assert np.abs(early[[0, 2, 3], 2]).max() < 1e-12
-    assert np.allclose(np.linalg.norm(early[:, :3] - rest, axis=1), np.linalg.norm(at[0] - rest, axis=1), atol=1e-12)
-    turns = [quaternion.angle_between(one[0, 3:7], one[1:, 3:7]) for one in (early, late)]
-    assert np.allclose(*turns, atol=1e-7)
-    assert np.isclose(np.linalg.norm(start[2][:3]), np.linalg.norm(speed[0, 1]))
-    assert np.array_equal(late[:, :3], at[0])

@@ -1,7 +1,5 @@
 """Routh's diagram, comparison tables, Painleve's map, and what impact laws refuse."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +10,8 @@ from refusals import assert_fields
 from contactlab import impact
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.impact import ALL_LAWS, ImpactError, ImpactLaw, Newton, Poisson, Stronge
-from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.plotting import plot_painleve, plot_routh
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 from problem_data import ConstraintVelProblemData
 
 

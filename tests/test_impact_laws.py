@@ -1,7 +1,5 @@
 """Impact laws at their closed forms, in their energy, and where they differ."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from impact_cases import cradle, disk, random_impact, rocking_block, rod, spread, two_balls

@@ -1,7 +1,5 @@
 """Laws of one collision: Brach's, Smith's, a tangential spring, and one of the user's, each at its closed form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 from impact_cases import cradle, disk, random_impact, rod
 from scipy.optimize import brentq
 
-from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.impact import (
     ALL_LAWS,
     Brach,
@@ -23,8 +20,7 @@ from contactlab.impact import (
     all_laws,
     routh_diagram,
 )
-from contactlab.simulation import EventDriven, EventKind, WorldBuilder
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import EventDriven, EventKind, HalfSpace, Material, RigidInertia, Sphere, WorldBuilder
 from problem_data import ConstraintVelProblemData
 
 LAWS = (Brach, Smith, TangentialCompliance)

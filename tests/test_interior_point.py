@@ -1,7 +1,5 @@
 """INTERIOR_POINT alone: rows of every kind of bounds, exact cones, and islands that other strategies would solve."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_friction_solvers import pile_of_bodies

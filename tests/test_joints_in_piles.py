@@ -1,18 +1,27 @@
 """A robot among bodies: rows of joints leave an island's matrix as sparse as contacts alone make it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from contactlab.certificate import ForceChoice
 from contactlab.constraints import LoopConstraint
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.formulation import JointLimit, PositionDrive
-from contactlab.multibody import ModelBuilder, joints
-from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.world.joint_actions import JointActions, MimicJoint
+from contactlab.simulation import (
+    Box,
+    ForceChoice,
+    HalfSpace,
+    JointActions,
+    JointLimit,
+    Material,
+    ModelBuilder,
+    PositionDrive,
+    RigidInertia,
+    TimeStepping,
+    Transform,
+    World,
+    WorldBuilder,
+    joints,
+    simulate,
+)
+from contactlab.world.joint_actions import MimicJoint
 from problem_data import ConstraintVelProblemData
 
 H = 2e-3

@@ -1,7 +1,5 @@
 """Friction problems from files: FCLIB's HDF5 and Siconos' text, well-formed and not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Recorded planar impacts: the formulas are the package's laws, a fit finds the truth, the reader refuses bad files."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

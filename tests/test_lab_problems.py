@@ -1,7 +1,5 @@
 """Problem files: every kind gives the problem it was written from, and what cannot be read is said, not raised."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

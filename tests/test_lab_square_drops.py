@@ -1,9 +1,5 @@
 """Recorded square drops: corrections of the data, a fit that finds the truth, a reader that refuses bad files."""
 
-from __future__ import annotations
-
-import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import square_drops
-import square_fit
 from numpy.typing import NDArray
+from refusals import assert_messages
 from square_drops import (
     MODELS,
     SHARED_CALIBRATION,
@@ -29,7 +24,8 @@ from square_drops import (
     score_static_baseline,
     square_world,
 )
-from square_fit import GRIDS, SquareGrid, fit_squares
+from square_fit import SquareGrid, fit_squares
+from test_lab_planar_impacts import rewrite
 
 from contactlab.lab import DatasetError
 
@@ -163,10 +159,11 @@ def test_fit_finds_the_numbers_the_drops_were_made_with(file: Path) -> None:
     assert np.all(fit.interval[1] >= [0.1, 0.45])
     # Held-out errors are errors of points of the grid.
     assert np.all((grid.position == fit.position).any(axis=0))
-    with pytest.raises(ValueError, match="folds"):
-        fit_squares(grid, folds=5)
-    with pytest.raises(ValueError, match="resamples"):
-        fit_squares(grid, folds=2, resamples=0)
+    assert_messages(
+        ValueError,
+        ("folds", lambda: fit_squares(grid, folds=5)),
+        ("resamples", lambda: fit_squares(grid, folds=2, resamples=0)),
+    )
 
 
 def test_held_out_choices_are_made_without_the_drop() -> None:
@@ -176,13 +173,6 @@ def test_held_out_choices_are_made_without_the_drop() -> None:
     fit = fit_squares(grid, folds=4, resamples=10)
     assert fit.position[3] == 9.0
     assert fit.values == {"mu": 0.2}  # 2, 2, 2, 0 in the mean
-
-
-def rewrite(path: Path, **new: object) -> None:
-    """Replace arrays of a file; None drops one."""
-    with np.load(path) as data:
-        arrays = {name: data[name] for name in data.files}
-    np.savez(path, **{name: value for name, value in {**arrays, **new}.items() if value is not None})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -206,36 +196,6 @@ def test_bad_entry_is_named(file: Path, change: Callable[[Any], dict[str, object
         load_square_drops(file)
     assert caught.value.field == field
     assert value in str(caught.value)
-
-
-def test_scripts_print_the_models_and_a_fit(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Table, sense, plots and JSON of the drops, and the fit."""
-    monkeypatch.setitem(GRIDS, "rigid", {"mu": (0.1, 0.3), "restitution": (0.2, 0.45)})
-    for name in [name for name in GRIDS if name != "rigid"]:
-        monkeypatch.delitem(GRIDS, name)
-    for name in [name for name in MODELS if name not in ("rigid", "no rebound")]:
-        monkeypatch.delitem(MODELS, name)
-    out = tmp_path / "out.json"
-    words = ["square_drops.py", str(file), "--workers", "1", "--json", str(out), "--plots", str(tmp_path / "plots")]
-    monkeypatch.setattr(sys, "argv", words)
-    assert square_drops.main() == 0
-    assert {path.name for path in (tmp_path / "plots").iterdir()} == {"drop_errors.png", "drops.png"}
-    printed = capsys.readouterr().out
-    assert "4 drops of square.npz: 1 frames lost, 1 wild samples left out" in printed
-    assert "r_z P_x" in printed
-    scores = json.loads(out.read_text())["square_drops"]
-    assert set(scores["models"]) == {"held at the start", "no rebound", "rigid"}
-    for model in scores["models"].values():
-        errors = model["position_percent_of_drops"]
-        assert len(errors) == scores["drops"]
-        assert np.mean(errors) == pytest.approx(model["position_percent"])
-    words = ["square_fit.py", str(file), "--folds", "2", "--workers", "1", "--json", str(out)]
-    monkeypatch.setattr(sys, "argv", words)
-    square_fit.main()
-    assert "held out" in capsys.readouterr().out
-    assert json.loads(out.read_text())["rigid"]["values"]["mu"] in (0.1, 0.3)
 
 
 def test_recorded_drops(shared: Path) -> None:

@@ -1,7 +1,5 @@
 """Islands of many trees: sparse elimination, modes from a central path, and what is too large to pivot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +7,21 @@ import pytest
 
 import contactlab.stepping.kernels.layout as layout
 from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.recording.failure import simulation_error
-from contactlab.simulation import SimulationError, TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia
+from contactlab.recording import simulation_error
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    SimulationError,
+    Sphere,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.stepping.driver import Driver
-from lcp.contacts.kernels import elimination
-from lcp.kernels import kernel
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 RADIUS, H = 0.1, 2e-3
@@ -44,55 +50,6 @@ def bin_of(kind: str, count: int, columns: int, seed: int) -> World:
     return builder.build()
 
 
-@kernel
-def eliminate(starts, spans, nc, wi, K, work, x, dense):
-    """Factor a dense matrix of the sparsity of spans, and solve for x; the numbers that the panels take."""
-    trees = elimination.elimination_views(starts, nc, wi)
-    elimination.order_elimination(trees, spans)
-    for k in range(trees.order.shape[0]):
-        upper = elimination.upper_panel(trees, K, k)
-        lower = elimination.lower_panel(trees, K, k)
-        n = upper.shape[0]
-        place = trees.degree[k]
-        for i in range(n):
-            for j in range(n):
-                upper[i, j] = dense[starts[k] + i, starts[k] + j]
-            for x_ in range(trees.fill[place], trees.fill[place + 1]):
-                b = trees.later[x_]
-                at = trees.offset[x_]
-                for j in range(starts[b + 1] - starts[b]):
-                    upper[i, at + j] = dense[starts[k] + i, starts[b] + j]
-                    lower[i, at - n + j] = dense[starts[b] + j, starts[k] + i]
-    regular = elimination.factor_panels(trees, K, work)
-    elimination.solve_panels(trees, K, x)
-    return elimination.panel_size(trees) if regular else -1
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_panels_solve_as_a_dense_matrix_does(seed):
-    """Trees of 1 to 18 velocities, contacts between any two of them or one alone."""
-    random = np.random.default_rng(seed)
-    trees, contacts = 1 + 2 * seed, 5 + 3 * seed
-    sizes = random.choice([1, 3, 6, 18], trees)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    nv = int(starts[-1])
-    spans, dense = np.zeros((contacts, 4), dtype=np.int64), np.eye(nv)
-    for c in range(contacts):
-        a, b = sorted(random.choice(trees, 2))
-        spans[c] = (starts[a], starts[a + 1], starts[b] if b > a else starts[b + 1], starts[b + 1])
-        columns = np.unique(np.r_[starts[a] : starts[a + 1], starts[b] : starts[b + 1]])
-        rows = random.normal(size=(3, columns.size))
-        slope = np.diag(random.uniform(1.0, 100.0, 3))
-        slope[1, 0] = 5.0
-        dense[np.ix_(columns, columns)] += rows.T @ slope @ rows
-    right = random.normal(size=nv)
-    x = right.copy()
-    wi = np.zeros(int(elimination.elimination_ints(contacts, trees)), dtype=np.int64)
-    used = eliminate(starts, spans, contacts, wi, np.zeros(nv * nv), np.zeros(nv), x, dense)
-    assert 0 < used <= nv * nv
-    np.testing.assert_allclose(dense @ x, right, rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize(("kind", "count", "edges", "steps"), [("spheres", 40, 4, 180), ("boxes", 20, 8, 120)])
 def test_piles_hardly_need_a_pivot(kind, count, edges, steps):
     """The active set cycles on many of these islands; the central path finds their modes."""
@@ -106,19 +63,6 @@ def test_piles_hardly_need_a_pivot(kind, count, edges, steps):
     answer = stepper.constraint_solver.solve_discretized_problem(last, H, z0=recording.warm_start(steps - 1))
     np.testing.assert_array_equal(answer.v_plus, recording.v_plus(steps - 1))
     assert verify(recording, every=40).holds
-
-
-def test_a_problem_of_one_tree_has_the_same_answer():
-    """Without its trees the matrix is dense: bits differ, but the forces agree."""
-    recording = simulate(bin_of("boxes", 9, 3, 2), TimeStepping(H), steps=30)
-    data = recording.problem(29)
-    blocks = data.blocks()
-    whole = ConstraintVelProblemData.from_blocks(
-        blocks._replace(tree_starts=np.array([0, data.nv])), solve_inertia=data.solve_inertia
-    )
-    solver = ConstraintSolver(EqualCompliance())
-    sparse, dense = (solver.solve_discretized_problem(one, H) for one in (data, whole))
-    np.testing.assert_allclose(sparse.v_plus, dense.v_plus, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("starts", [[0], [1, 3], [0, 2], [0, 3, 3], [0, 2, 1, 3], [[0, 3]], [0.0, 3.0]])

@@ -1,15 +1,13 @@
 """Accelerated projected gradient descent: its first step, its descent, its acceleration, its refusal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from lcp_problems import definite, dominant, membrane, semidefinite
 from scipy import sparse
 
 import lcp
+from lcp import ProjectedGaussSeidel
 from lcp.solvers.first_order import APGD, boxed_rows, largest_curvature
-from lcp.solvers.gauss_seidel import ProjectedGaussSeidel
 
 
 def objective(problem: lcp.LCP, z: np.ndarray) -> float:

@@ -1,7 +1,5 @@
 """Every solver gets unusual input: it returns a right result, or a status with the reason; never NaN, never a hang."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

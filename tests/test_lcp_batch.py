@@ -1,7 +1,5 @@
 """Many problems in one call: the results of one call each, on any number of threads."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -10,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from lcp_small import instructions
 
 import lcp
 from lcp.interruptible import ThreadTeam
@@ -138,31 +135,6 @@ def test_inputs_of_any_layout() -> None:
     np.testing.assert_array_equal(whole.z, [[1.0, 0.0]])
     with pytest.raises(IndexError, match="no entry 1"):
         whole[1]
-
-
-@pytest.mark.parametrize("kind", [kind for kind in lcp.ALL_SOLVERS if kind is not lcp.LemkeHowson])
-def test_a_batch_takes_no_more_than_single_solves(kind: type) -> None:
-    """A batch takes no more Python code than single solves for any solver, and nearly none for Lemke."""
-    count = 12 if kind is lcp.CVXPY else 24  # its modelling takes a million instructions
-    M, q = some(count, 4, 7)
-    solver = kind()
-
-    def singly() -> None:
-        for i in range(count):
-            lcp.solve(lcp.LCP(M[i], q[i]), solver)
-
-    def together() -> None:
-        lcp.solve_batch(M, q, solver, threads=1)
-
-    singly()
-    together()
-    single, batch = instructions(singly), instructions(together)
-    assert batch <= single
-    if kind is lcp.Lemke:
-        assert batch < 0.5 * single
-        # Nothing in Python for each problem.
-        M, q = some(96, 4, 7)
-        assert instructions(together) <= batch
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")

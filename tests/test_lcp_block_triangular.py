@@ -1,7 +1,5 @@
 """Strongly connected blocks one after the other, fixed rows first: what a path through all of M may miss."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

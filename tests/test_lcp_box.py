@@ -1,7 +1,5 @@
 """Problems with bounds on both sides: data, conversions, and verdicts on the boxed problem itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Many small random problems of known classes: no false result, none missed. The long run: `-m campaign`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

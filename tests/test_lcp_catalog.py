@@ -1,7 +1,5 @@
 """Every solver solves the catalog problems of its classes; enumeration checks the catalog's solutions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from naive import enumerate_bases

@@ -1,7 +1,5 @@
 """Regularized, Fallback, Refined and the default cascade: attempts are listed, and the original data decide."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -172,24 +170,3 @@ def test_the_default_cascade_tells_its_steps() -> None:
     assert [type(a.solver).__name__ for a in result.attempts] == ["Lemke", "Feasibility"]
     assert [a.status for a in result.attempts][-1] is lcp.Status.INFEASIBLE
     assert lcp.default_solver() == lcp.default_solver()
-
-
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lcp.Fallback, "at least one"),
-        (lambda: lcp.Fallback(lcp.Lemke), "solver object"),
-        (lambda: lcp.Fallback(lcp.Lemke(), time_limit=0.0), "time_limit"),
-        (lambda: lcp.Regularized(3), r"Regularized.inner"),
-        (lambda: lcp.Regularized(lcp.Lemke(), exponents=()), "empty"),
-        (lambda: lcp.Regularized(lcp.Lemke(), exponents=(1, np.nan)), r"exponents\[1\]"),
-        (lambda: lcp.Regularized(lcp.Lemke(), exponents="ab"), "must be numbers"),
-        (lambda: lcp.Regularized(lcp.Lemke(), exponents="12"), "must be numbers"),
-        (lambda: lcp.Refined(lcp.Lemke), "Refined.inner"),
-        (lambda: lcp.Refined(lcp.Lemke(), rounds=0), "rounds"),
-    ],
-)
-def test_options_out_of_range_are_named(make: object, text: str) -> None:
-    """Each option's error has its allowed values."""
-    with pytest.raises(lcp.ProblemError, match=text):
-        make()  # type: ignore[operator]

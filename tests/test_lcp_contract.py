@@ -1,7 +1,5 @@
 """One contract over all solvers: invariances, bounds, storage, starts, limits, traces, proofs."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from dataclasses import fields, replace

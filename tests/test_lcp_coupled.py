@@ -1,9 +1,5 @@
 """Bounds set by other unknowns, and horizontal problems: exact conversions, verdicts on the problem as it was posed."""
 
-from __future__ import annotations
-
-import copy
-import pickle
 from itertools import product
 from typing import Any
 
@@ -124,17 +120,6 @@ def test_couplings_that_are_none_are_refused(arguments: Any, text: str) -> None:
     """The row is named, and why no linear problem stands for it."""
     with pytest.raises(lcp.ProblemError, match=text):
         lcp.CoupledBoxLCP(np.eye(2), [1.0, 1.0], *arguments)
-
-
-def test_coupled_and_horizontal_problems_are_values() -> None:
-    """Copied, pickled, printed, read-only."""
-    horizontal = lcp.HorizontalLCP(np.eye(2), np.eye(2), [1.0, -1.0])
-    for problem in (contacts(3), horizontal):
-        for other in (copy.deepcopy(problem), pickle.loads(pickle.dumps(problem))):
-            np.testing.assert_array_equal(other.q, problem.q)
-            assert repr(other) == repr(problem)
-        with pytest.raises(ValueError, match="read-only"):
-            problem.M[0, 0] = 3.0
 
 
 def column_representatives(N: np.ndarray, M: np.ndarray) -> list[float]:

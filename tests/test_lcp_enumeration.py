@@ -1,12 +1,11 @@
 """All solutions of small problems: isolated ones, continua, and proofs that there are none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import enumerate_bases, solvable_bases
+from refusals import assert_messages
 
 import lcp
 
@@ -152,10 +151,11 @@ def test_proofs_do_not_depend_on_units(exponent: int) -> None:
 def test_the_size_limit_is_named() -> None:
     """2^n bases: a larger problem is refused, or as a solver unsuitable; infeasibility is still proved."""
     large = lcp.LCP(np.eye(18), -np.ones(18))
-    with pytest.raises(lcp.ProblemError, match="n = 18 exceeds max_n = 16"):
-        lcp.enumerate_solutions(large)
-    with pytest.raises(lcp.ProblemError, match="max_n"):
-        lcp.Enumeration(max_n=40)
+    assert_messages(
+        lcp.ProblemError,
+        ("n = 18 exceeds max_n = 16", lambda: lcp.enumerate_solutions(large)),
+        ("max_n", lambda: lcp.Enumeration(max_n=40)),
+    )
     result = lcp.solve(large, lcp.Enumeration())
     assert result.status is lcp.Status.UNSUITABLE
     assert "exceeds" in result.attempts[0].detail

@@ -1,7 +1,5 @@
 """Farkas vectors: found for infeasible problems, checked without rounding, never given for feasible ones."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The hard set: time steps of stacks whose masses differ by six powers of ten and more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +8,7 @@ from exact_lemke import exact_lemke, exact_residuals
 from scaled_stacks import MOTIONS, PATTERNS, Data, scaled_definite, stack
 
 import lcp
-from lcp.solvers.extended_lemke import ExtendedLemke
+from lcp import ExtendedLemke
 
 
 def problem(seed: int, k: int, ratio: float, *, impulses: bool = True) -> Data:

@@ -1,11 +1,7 @@
 """The interior-point method: monotone problems, bounds, infeasibility with proof, the path itself, limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 import lcp
 from lcp.scaling import scaled_box
@@ -20,30 +16,6 @@ def monotone_matrix(rng: np.random.Generator, n: int) -> np.ndarray:
     A = rng.integers(-2, 3, (n, int(rng.integers(1, n + 1)))).astype(float)
     K = rng.integers(-2, 3, (n, n)).astype(float)
     return A @ A.T + (K - K.T) * int(rng.integers(0, 2))
-
-
-def solvable_problem(seed: int, *, strict: bool) -> lcp.LCP:
-    """A monotone problem with a known solution, strictly complementary or with ties."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 9))
-    M = monotone_matrix(rng, n)
-    z = rng.integers(0, 3, n).astype(float)
-    w = np.where(z == 0.0, rng.integers(1 if strict else 0, 3, n), 0.0)
-    return lcp.LCP(M, w - M @ z)
-
-
-@each_solver
-@given(seed=st.integers(0, 10**6), strict=st.booleans())
-@example(seed=2477, strict=True)  # -4 z_2 >= 0 makes z_2 zero itself, and z_1 >= 7/4 is not determined
-@example(seed=898, strict=False)
-@example(seed=47090, strict=False)  # z_2 = w_2 = 0, neither nearer to it than the other
-@settings(max_examples=80)
-def test_monotone_problems_with_a_solution_are_solved(solver: InteriorPoint, seed: int, strict: bool) -> None:
-    """Singular and skew M, ties and all: solved at 1e-6 alone and at the default tolerance polished."""
-    problem = solvable_problem(seed, strict=strict)
-    tolerance = 1e-9 if solver.polish and strict else 1e-6
-    result = lcp.solve(problem, solver, tolerance=tolerance)
-    result.raise_for_status()
 
 
 @each_solver

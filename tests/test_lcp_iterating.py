@@ -1,14 +1,10 @@
 """Common properties of the iterative solvers: classes, bounds, limits, trace, failures."""
 
-from __future__ import annotations
-
-import signal
-import time
 from typing import Any
 
 import numpy as np
 import pytest
-from lcp_problems import definite, dominant, membrane
+from lcp_problems import definite, dominant
 from scipy import sparse
 
 import lcp
@@ -16,18 +12,6 @@ import lcp
 SWEEPING = (lcp.ProjectedGaussSeidel, lcp.NonsmoothNonlinearCG)
 every = pytest.mark.parametrize("solver", [*SWEEPING, lcp.APGD], ids=lambda s: s.__name__)
 sweeping = pytest.mark.parametrize("solver", SWEEPING, ids=lambda s: s.__name__)
-
-
-@every
-def test_units_of_the_unknowns_change_nothing(solver: Any) -> None:
-    """Under z = D z' with powers of two the iterates are the same, digit by digit."""
-    problem = definite(13)
-    d = 2.0 ** np.random.default_rng(1).integers(-30, 30, problem.n)
-    options = solver(max_iterations=50, check_interval=50)
-    plain = lcp.solve(problem, options, tolerance=1e-14)
-    scaled = lcp.solve(lcp.LCP(problem.M * d * d[:, None], problem.q * d), options, tolerance=1e-14)
-    assert plain.z.any()
-    np.testing.assert_array_equal(scaled.z * d, plain.z)
 
 
 @pytest.mark.nojit
@@ -73,41 +57,6 @@ def test_friction_is_refused(solver: Any) -> None:
     result = lcp.solve(lcp.LCP(M, [-9.81, -2.0, 2.0, 0.0]), solver())
     assert result.status is lcp.Status.UNSUITABLE
     assert result.iterations == 0
-
-
-@every
-def test_the_iteration_limit_gives_the_best_iterate(solver: Any) -> None:
-    """ITERATION_LIMIT after exactly this many, no worse than the start, and further ones do no harm."""
-    problem = membrane(40)
-    merits = []
-    for limit in (0, 3, 40):
-        result = lcp.solve(problem, solver(max_iterations=limit))
-        assert (result.status, result.iterations) == (lcp.Status.ITERATION_LIMIT, limit)
-        assert f"of {limit}" in result.attempts[0].detail
-        merits.append(result.residual.backward_error)
-    assert merits[2] < merits[1] <= merits[0]
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer on this system")
-@every
-def test_an_interrupt_is_heeded_at_once(solver: Any) -> None:
-    """What Ctrl-C raises gets through between two portions: within half a second at the most, a tenth as a rule."""
-    problem = membrane(250)
-    lcp.solve(problem, solver(max_iterations=3))
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        clock = time.perf_counter()
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        with pytest.raises(KeyboardInterrupt):
-            lcp.solve(problem, solver(max_iterations=10**9), tolerance=1e-14)
-        assert time.perf_counter() - clock < 0.8
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @every

@@ -1,7 +1,5 @@
 """The tableau whose exchanges are applied late: every column as if all had been updated at every pivot."""
 
-from __future__ import annotations
-
 from types import FunctionType
 
 import numpy as np

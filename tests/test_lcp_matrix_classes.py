@@ -1,7 +1,5 @@
 """Matrix classes: verdicts against exact oracles, witnesses checked in rationals, borderline and scaled data."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction

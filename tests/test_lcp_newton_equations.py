@@ -1,7 +1,5 @@
 """What Newton's methods are made of: the equations and their derivatives, smoothing, pivoting at the end, factors."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -10,11 +8,11 @@ import scipy.sparse as sp
 from lcp_problems import p_problem
 
 import lcp
-from lcp.factors import factorized, solution
-from lcp.scaling import BETWEEN, LOWER, scaled_box
+from lcp.factors import solution
+from lcp.scaling import scaled_box
 from lcp.solvers.fischer_newton import FischerNewton, fischer_burmeister
 from lcp.solvers.min_map_newton import MinMapNewton, natural_map
-from lcp.solvers.newton import SolveMonitor, exchange_wrong_signs, smoothed
+from lcp.solvers.newton import smoothed
 
 
 @pytest.mark.nojit
@@ -87,40 +85,6 @@ def test_the_natural_map_ends_exactly() -> None:
     exact = np.zeros(40)
     exact[active] = np.linalg.solve(problem.M[np.ix_(active, active)], -problem.q[active])
     np.testing.assert_allclose(result.z, exact, rtol=1e-12)
-
-
-@pytest.mark.nojit
-def test_pivoting_notices_cycles_and_singular_blocks() -> None:
-    """If M is not a P-matrix the search ends by name: a repeated choice, or a singular block."""
-    cyclic = lcp.LCP([[-1.0]], [-1.0])
-    progress = SolveMonitor(cyclic, scaled_box(cyclic), 1e-9, 10_000, 10.0, False)
-    claim = exchange_wrong_signs(progress, np.array([LOWER], dtype=np.int8))
-    assert claim.status is lcp.Status.STALLED
-    assert "cycles" in claim.detail
-    assert claim.iterations < 100
-    singular = lcp.LCP([[0.0]], [-1.0])
-    progress = SolveMonitor(singular, scaled_box(singular), 1e-9, 10_000, 10.0, False)
-    assert exchange_wrong_signs(progress, np.array([BETWEEN], dtype=np.int8)).status is lcp.Status.SINGULAR_BASIS
-
-
-@pytest.mark.nojit
-def test_factors() -> None:
-    """Dense and sparse factors solve; singular ones are detected, and shifted on request; an empty one does nothing."""
-    A = np.array([[4.0, 1.0], [1.0, 3.0]])
-    b = np.array([1.0, 2.0])
-    for matrix in (A, sp.csr_matrix(A)):
-        for options in ({}, {"positive_definite": True}, {"symmetric_pattern": True}):
-            np.testing.assert_allclose(factorized(matrix, **options).solve(b), np.linalg.solve(A, b))
-    indefinite = np.array([[0.0, 1.0], [1.0, 0.0]])
-    np.testing.assert_allclose(factorized(indefinite, positive_definite=True).solve(b), [2.0, 1.0])
-    for singular in (np.ones((2, 2)), np.zeros((2, 2)), np.array([[1.0, 1.0], [1.0, 1.0 + 1e-17]])):
-        for matrix in (singular, sp.csr_matrix(singular)):
-            assert factorized(matrix) is None
-            assert solution(matrix, b) is None
-            assert np.isfinite(solution(matrix, b, shifts=True)).all()
-    assert factorized(np.array([[np.inf]])) is None
-    assert factorized(sp.csr_matrix([[np.nan]])) is None
-    assert factorized(np.zeros((0, 0))).solve(np.zeros(0)).shape == (0,)
 
 
 def exact_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:

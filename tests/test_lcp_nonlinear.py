@@ -1,7 +1,5 @@
 """Nonlinear complementarity: problems of the literature with known solutions, and all failures of functions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from nonlinear_problems import COURNOT, bratu, concave_hull, journal_bearing, shortest_string
+from refusals import assert_messages
 
 import lcp
-from lcp import conformance
-from lcp.method import Traits
+from lcp import Traits, conformance
 from lcp.nonlinear.catalog import entries
 
 ENTRIES = {entry.name: entry for entry in entries()}
@@ -234,14 +232,13 @@ def test_a_jacobian_that_is_not_finite_is_a_status() -> None:
 def test_solvers_and_problems_that_do_not_fit_are_refused() -> None:
     """The errors have a hint at the right ones."""
     problem = ENTRIES["josephy"].problem
-    for message, call in (
+    assert_messages(
+        lcp.ProblemError,
         (r"JosephyNewton\(solver=Lemke\(\)\)", lambda: lcp.solve(problem, lcp.Lemke())),
         ("nonlinear problems alone", lambda: lcp.solve(lcp.LCP([[1.0]], [1.0]), lcp.JosephyNewton())),
         (r"JosephyNewton\.solver must be a solver object", lambda: lcp.JosephyNewton(solver=lcp.Lemke)),
         (r"JosephyNewton\.memory", lambda: lcp.JosephyNewton(memory=0)),
-    ):
-        with pytest.raises(lcp.ProblemError, match=message):
-            call()
+    )
 
 
 def test_the_solver_conforms() -> None:

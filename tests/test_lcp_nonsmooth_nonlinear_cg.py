@@ -1,7 +1,5 @@
 """Nonsmooth nonlinear conjugate gradients: the published iteration and the safeguards added to it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from lcp_problems import definite, dominant, duplicated, membrane, semidefinite
@@ -9,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lcp
-from lcp.solvers.gauss_seidel import NonsmoothNonlinearCG, ProjectedGaussSeidel
+from lcp import NonsmoothNonlinearCG, ProjectedGaussSeidel
 
 Vector = NDArray[np.float64]
 

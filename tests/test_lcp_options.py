@@ -1,7 +1,5 @@
 """Every option of every solver has allowed values: a wrong value is a `ProblemError` at construction, never later."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Paths of solutions: against solving at sampled points, through degenerate breakpoints, and where they turn back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lcp
+from lcp import Traits
 from lcp.conformance.checking import CLASSES
-from lcp.method import Traits
 from lcp.parametric import _PathFollower
 
 

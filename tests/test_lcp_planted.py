@@ -1,7 +1,5 @@
 """Problems with a planted solution, of no class: the search among vertices, the default, limits of time."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Projected Gauss-Seidel: the textbook sweep, its orders, and the relaxation factor found on the way."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from lcp_problems import definite, definite_box, dominant, duplicated, membrane, semidefinite

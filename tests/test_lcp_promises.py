@@ -1,7 +1,5 @@
 """Every solver on random problems of the classes its traits name: all solved, degenerate and duplicated rows too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

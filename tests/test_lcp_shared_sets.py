@@ -1,7 +1,5 @@
 """The small problems of other projects' test sets, plain and mixed, with their known numbers of solutions."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,16 +1,12 @@
 """`lcp.solve` judges every claim on the original data; results and failures say what happened."""
 
-from __future__ import annotations
-
-import copy
-import pickle
-from dataclasses import FrozenInstanceError, dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from refusals import assert_messages
 
 import lcp
 
@@ -38,28 +34,6 @@ def test_a_false_claim_is_not_believed() -> None:
     with pytest.raises(lcp.SolveError, match="STALLED.*scaled residual") as caught:
         result.raise_for_status()
     assert caught.value.result is result
-
-
-def test_a_false_claim_is_told_as_one() -> None:
-    """A false claim is reported before advice on the data; without a false claim there is no such text."""
-    false = lcp.solve(PROBLEM, Claimant((1.0, 1.0)))
-    assert "STALLED (claimed SOLVED, but the residual is above its bound)" in false.describe()
-    assert "lcp.residuals(problem, z)" in false.advice
-    assert false.attempts[0].false_claim
-    honest = lcp.solve(PROBLEM, Claimant((1.0, 1.0), lcp.Status.STALLED))
-    assert "claimed" not in honest.describe()
-    assert honest.advice == lcp.Status.STALLED.advice
-    behind = lcp.solve(PROBLEM, lcp.Fallback(Claimant((1.0, 1.0)), lcp.Lemke()))
-    assert behind.solved
-    assert [one.false_claim for one in behind.attempts] == [True, False]
-
-
-def test_limits_are_those_that_the_solver_has() -> None:
-    """The advice has Lemke's two limits, and none for a solver without limits."""
-    few = lcp.solve(lcp.LCP(np.eye(3), -np.ones(3)), lcp.Lemke(max_pivots=1))
-    assert few.status is lcp.Status.ITERATION_LIMIT
-    assert "Limits of Lemke: max_pivots, time_limit." in few.advice
-    assert lcp.solve(PROBLEM, Claimant((1.0, 1.0), lcp.Status.ITERATION_LIMIT)).advice.endswith("pivoting.")
 
 
 class OnlyProblem:
@@ -195,28 +169,12 @@ def test_bad_arguments_are_named() -> None:
     for tolerance in (0.0, 1e-18, 1.0, float("nan"), "tight"):
         with pytest.raises(lcp.ProblemError, match="tolerance"):
             lcp.solve(PROBLEM, tolerance=tolerance)  # type: ignore[arg-type]
-    for message, call in (
+    assert_messages(
+        lcp.ProblemError,
         ("z0 must have length 2, got 3", lambda: lcp.solve(PROBLEM, z0=[1.0, 2.0, 3.0])),
         (r"z0\[1\] = nan", lambda: lcp.solve(PROBLEM, z0=[1.0, np.nan])),
         ("length 3, got 2", lambda: lcp.residuals(lcp.LCP(np.eye(3), np.ones(3)), [1.0, 2.0])),
-    ):
-        with pytest.raises(lcp.ProblemError, match=message):
-            call()
-
-
-def test_results_are_frozen_and_complete() -> None:
-    """Result and its arrays cannot be changed; attempts, time and text are there."""
-    result = lcp.solve(PROBLEM)
-    with pytest.raises(FrozenInstanceError):
-        result.status = lcp.Status.STALLED  # type: ignore[misc]
-    with pytest.raises(ValueError, match="read-only"):
-        result.z[0] = 1.0
-    assert len(result.attempts) == 1
-    assert result.attempts[0].status is lcp.Status.SOLVED
-    assert result.solve_time > 0.0
-    assert result.regularization == 0.0
-    assert "SOLVED" in repr(result)
-    result.raise_for_status()
+    )
 
 
 @pytest.mark.parametrize("size", [1.0, 1e15, 1e60])
@@ -286,34 +244,6 @@ def test_what_no_float64_can_meet_better_is_solved() -> None:
     result.raise_for_status()
     assert result.residual.natural_map > 1e-8
     np.testing.assert_allclose(result.z, 0.875, rtol=1e-3)
-
-
-@pytest.mark.parametrize("solver", [lcp.Lemke(), lcp.Murty(), None])
-@pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result)), replace]
-)
-def test_copies_of_results_have_all_parts(solver: lcp.Lemke | lcp.Murty | None, again: Any) -> None:
-    """Parts that are made on request exist in a copy, also if they were not requested before."""
-    plain, asked = lcp.solve(PROBLEM, solver), lcp.solve(PROBLEM, solver)
-    assert asked.residual.solved()
-    assert asked.attempts[0].detail == ""
-    for result in (again(plain), again(asked)):
-        assert result.status is lcp.Status.SOLVED
-        np.testing.assert_array_equal(result.z, plain.z)
-        np.testing.assert_array_equal(result.w, plain.w)
-        for name in (
-            "iterations",
-            "residual",
-            "solver",
-            "attempts",
-            "regularization",
-            "evidence",
-            "tolerance",
-            "trace",
-        ):
-            assert getattr(result, name) == getattr(plain, name), name
-        with pytest.raises(AttributeError, match="no_such_part"):
-            result.no_such_part  # noqa: B018
 
 
 @pytest.mark.parametrize("kind", [lcp.ConcaveMinimization, lcp.CottleDantzig, lcp.Enumeration, lcp.Cascade])

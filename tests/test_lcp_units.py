@@ -1,7 +1,5 @@
 """Verdicts in units of 2^-40 to 2^40, against truth in rational numbers; proofs that multiply out."""
 
-from __future__ import annotations
-
 import time
 from fractions import Fraction
 
@@ -12,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lcp
+from lcp import infeasibility_proof
 from lcp.analysis.exact_branching import nonnegative
-from lcp.farkas import infeasibility_proof
 
 UNITS = [((0, 0), (0, 0)), ((19, -16), (0, 0)), ((40, -40), (40, -40)), ((-30, 30), (30, 30)), ((40, 40), (-40, 40))]
 

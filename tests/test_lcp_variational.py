@@ -1,7 +1,5 @@
 """Variational inequalities with sparse M: the first active set is a coarser problem's, the result solves this one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import lcp_variational
@@ -28,26 +26,6 @@ def test_few_factorisations_and_the_answer_of_another_method(name: str) -> None:
     assert result.iterations < lcp.solve(problem, lcp.BlockPrincipalPivoting(), z0=start).iterations
     other = lcp.solve(problem, lcp.FischerNewton(), tolerance=1e-13)
     np.testing.assert_allclose(result.z, other.z, atol=1e-9 * np.abs(other.z).max())
-
-
-@PROBLEMS
-def test_groups_are_of_neighbours_of_one_kind(name: str) -> None:
-    """Each unknown is in one, none without members; bounds are mixed with none, and none is reached by a detour."""
-    problem = lcp_variational.PROBLEMS[name](60)
-    coarse = coarse_problem(problem)
-    assert coarse is not None
-    assert coarse.problem.sparse
-    group = coarse.group
-    assert set(group.tolist()) == set(range(coarse.problem.n))
-    lo, hi = bounds_of(problem)
-    finite = np.isfinite(lo) + 2 * np.isfinite(hi)
-    neighbours = sparse.csr_array(abs(problem.M) > 0.0).astype(int)
-    two_steps = sparse.csr_array(neighbours @ neighbours)
-    for number in range(0, coarse.problem.n, 7):
-        members = np.flatnonzero(group == number)
-        assert np.unique(finite[members]).shape == (1,)
-        # A member, all others within two steps of it.
-        assert ((two_steps[members][:, members].toarray() > 0).sum(axis=1) == len(members)).any()
 
 
 def test_matrices_that_are_no_diffusion_have_no_coarse_problem() -> None:

@@ -1,7 +1,5 @@
 """Environments for learning: gymnasium's checkers, seeds, and one arithmetic for one run and many."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,9 @@ import pytest
 from learning_tasks import TASKS, Burst, balance, cart_and_pole, follow, push, sledge
 
 from contactlab.learning import Controls, Env, LearningError, Noise, Targets, Task, Torques, VectorEnv
-from contactlab.multibody import JointLimits, ModelBuilder, joints
-from contactlab.simulation import Simulation, WorldBuilder, sensors
-from contactlab.spatial import RigidInertia
-from contactlab.spatial.errors import FieldError
+from contactlab.multibody import JointLimits
+from contactlab.simulation import ModelBuilder, RigidInertia, Simulation, WorldBuilder, joints, sensors
+from contactlab.spatial import FieldError
 
 gymnasium = pytest.importorskip("gymnasium", reason="environments need gymnasium: pip install '.[learning]'")
 

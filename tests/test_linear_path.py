@@ -1,7 +1,5 @@
 """The linear path: all rows active in one system, with a certificate that names unchecked conditions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Derivatives of one step: beside differences of it, closed forms, and what they are where the piece ends."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
@@ -28,20 +26,24 @@ from step_differences import Steps, moved
 
 import lcp
 from contactlab.constraints import DistanceConstraint
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation import JointLimit
 from contactlab.multibody import point_position
 from contactlab.simulation import (
+    Box,
     Conveyor,
+    HalfSpace,
+    JointLimit,
+    Material,
     Oscillation,
+    RigidInertia,
     Simulation,
     SimulationError,
     Sleep,
+    Sphere,
     TimeStepping,
+    Transform,
     WorldBuilder,
     linearize,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])

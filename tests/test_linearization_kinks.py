@@ -1,7 +1,5 @@
 """Kinks of a step: each is reported at its position, by name, and one-sided derivatives are derivatives of the step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import joint_scenes
@@ -10,12 +8,7 @@ import pytest
 from derivative_scenes import MOTIONS, settled
 from linearization_worlds import G, H, assert_agrees, assert_one_sided, cube, later, signed, slider, whys
 
-from contactlab.formulation import JointLimit, VelocityDrive
-from contactlab.simulation import (
-    SimulationConfigError,
-    TimeStepping,
-    linearize,
-)
+from contactlab.simulation import JointLimit, SimulationConfigError, TimeStepping, VelocityDrive, linearize
 
 
 @pytest.mark.nojit

@@ -1,7 +1,5 @@
 """Derivatives of steps with torsional and rolling friction: beside differences, closed forms, kinks, lengths."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import joint_scenes
@@ -20,16 +18,18 @@ from linearization_worlds import (
     whys,
 )
 
-from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.simulation import (
+    HalfSpace,
+    Material,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
     WorldBuilder,
     gradient,
     linearize,
     simulate,
 )
-from contactlab.spatial import RigidInertia
 
 RADIUS, MASS, MU = 0.1, 2.0, 0.8
 SPIN, ROLL = 0.004, 0.02

@@ -1,7 +1,5 @@
 """Derivatives of steps by numbers of the world agree with differences and closed forms; the refusals."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import replace
@@ -13,25 +11,30 @@ import simulation_scenes as scenes
 from custom_constraints import Pin
 from derivative_scenes import MOTIONS, bounded_drives, soft_floor, trot, tumbling_cube
 from linearization_worlds import HALF, G, H, assert_parameters_agree, cube
-from refusals import assert_messages
+from refusals import assert_fields
 
-from contactlab.contact import Box, HalfSpace, Material, PowerLaw, Sphere
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-from contactlab.multibody import ModelBuilder, joints
+from contactlab.contact import PowerLaw
 from contactlab.simulation import (
+    Box,
     EventDriven,
+    HalfSpace,
+    JointLimit,
+    Material,
+    ModelBuilder,
     Parameter,
+    PositionDrive,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
-    SimulationError,
-    StepperState,
+    Sphere,
     TimeStepping,
+    VelocityDrive,
     WorldBuilder,
+    joints,
     linearize,
     parameter,
     transition,
 )
-from contactlab.spatial import RigidInertia
 
 
 def smooth_states(motion, stepper, count, of):
@@ -178,29 +181,6 @@ def test_a_parameter_of_ones_own():
     assert found.parameters["stop"][1] == pytest.approx((-H * 0.02 - H * H * after) / soft, rel=1e-6)
 
 
-@pytest.mark.nojit
-def test_a_parameter_that_is_another_layout_is_refused():
-    """Where the world of another value has other bodies, or there is none at all, the error says so."""
-
-    def more(value):
-        builder = joint_scenes.cart()
-        if value > 1.0:
-            builder.add_drive(VelocityDrive("cart", 0.0, max_force=1.0))
-        return builder.build()
-
-    world = more(1.0)
-    with pytest.raises(SimulationConfigError, match="world of another value") as caught:
-        linearize(world, TimeStepping(H), world.initial_state(), wrt=[Parameter("drives", 1.0, more)])
-    assert caught.value.field == "wrt"
-
-    def none(value):
-        raise ValueError("no such world")
-
-    with pytest.raises(SimulationConfigError, match="no such world") as caught:
-        linearize(world, TimeStepping(H), world.initial_state(), wrt=[Parameter("none", 1.0, none)])
-    assert caught.value.field == "wrt"
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -234,56 +214,23 @@ def test_unknown_names_are_refused_with_close_ones(name, text):
     assert text in caught.value.detail
 
 
-@pytest.mark.nojit
-def test_what_is_asked_for_is_a_sequence_of_names():
-    """One text is none, and a name given twice is refused; a drive's or a joint's own name is known."""
-    world, stepper = arm(), TimeStepping(H)
-    state = world.initial_state()
-    assert_messages(
-        SimulationConfigError,
-        ("one text 'upper.mass'", lambda: linearize(world, stepper, state, wrt="upper.mass")),
-        ("twice", lambda: linearize(world, stepper, state, wrt=["upper.mass", parameter(world, "upper.mass")])),
-    )
-    assert parameter(world, "servo.stiffness").value == 20.0
-    assert parameter(world, "servo.stiffness").world(25.0).joint_actions.drives[0].stiffness == 25.0
-    assert isinstance(state, StepperState)
-
-
-def test_what_is_wrong_with_one_of_several_states_names_it():
-    """A state of another world, one that is none and one whose step fails, by number; the first where several are."""
-    world, stepper = cube(1.0), TimeStepping(H)
-    good, other = world.initial_state(), bounded_drives().world.initial_state()
-    with pytest.raises(SimulationConfigError, match="state 3: ") as caught:
-        linearize(world, stepper, [good, good, good, other, good, other])
-    assert caught.value.field == "state.q"
-    for error, message, call in (
-        (SimulationConfigError, "state 1: must be a StepperState", lambda: linearize(world, stepper, [good, None])),
-        (SimulationConfigError, "tau", lambda: linearize(world, stepper, [good] * 2, np.zeros(6))),
-        (SimulationError, "^state 1: ", lambda: linearize(world, stepper, [good, replace(good, v=np.full(6, 1e200))])),
-    ):
-        with pytest.raises(error, match=message):
-            call()
-
-
 def test_what_cannot_be_differentiated_says_so():
     """Arguments of other shapes and custom constraints: errors with their field."""
     world, stepper = cube(), TimeStepping(H)
     state = world.initial_state()
     found = linearize(world, stepper, state)
-    for call, field in (
-        (lambda: linearize(world, stepper, state, np.zeros(5)), "tau"),
-        (lambda: linearize(world, stepper, state, targets={"arm": 1.0}), "targets"),
-        (lambda: linearize(world, stepper, None), "state"),
-        (lambda: linearize(world, "stepper", state), "stepper"),
-        (lambda: found.jvp(np.zeros(6)), "dx"),
-        (lambda: found.jvp(np.zeros(12), np.zeros(12)), "du"),
-        (lambda: found.directional(np.zeros(11)), "dx"),
-        (lambda: found.vjp(np.full(12, np.nan)), "w"),
-        (lambda: Simulation(world, stepper).linearize(np.zeros(7)), "tau"),
-    ):
-        with pytest.raises(SimulationConfigError) as caught:
-            call()
-        assert caught.value.field == field
+    assert_fields(
+        SimulationConfigError,
+        ("tau", lambda: linearize(world, stepper, state, np.zeros(5))),
+        ("targets", lambda: linearize(world, stepper, state, targets={"arm": 1.0})),
+        ("state", lambda: linearize(world, stepper, None)),
+        ("stepper", lambda: linearize(world, "stepper", state)),
+        ("dx", lambda: found.jvp(np.zeros(6))),
+        ("du", lambda: found.jvp(np.zeros(12), np.zeros(12))),
+        ("dx", lambda: found.directional(np.zeros(11))),
+        ("w", lambda: found.vjp(np.full(12, np.nan))),
+        ("tau", lambda: Simulation(world, stepper).linearize(np.zeros(7))),
+    )
     builder = WorldBuilder(**joint_scenes.FAST)
     inertia = RigidInertia.solid_box(1.0, HALF)
     for name, x in (("a", 0.0), ("b", 0.0)):

@@ -1,9 +1,5 @@
 """Distance of a step's forces from the selected ones: by its table, compared with verification's method."""
 
-from __future__ import annotations
-
-import pickle
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes
@@ -14,9 +10,7 @@ from test_verify_selection import balls, claimed, stack
 
 import lcp
 from contactlab import ForceChoice
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import Box, HalfSpace, Material, RigidInertia, TimeStepping, WorldBuilder, simulate, verify
 
 WORLDS = {
     "four corners": scenes.cube_at_rest,
@@ -85,25 +79,3 @@ def test_a_pile_says_where_its_forces_are_others():
     assert np.all(missed.selection > 1e-5)
     some = table.rows(np.flatnonzero(table.choice == ForceChoice.EQUAL_COMPLIANCE)[-5:])
     assert np.median(some.selection) < 1e-5
-
-
-def test_steps_can_be_asked_as_records_are():
-    """The result of a step, the results that a run is watched with, and both after pickling."""
-    world, stepper = grasp(1, 10.0), TimeStepping(2e-3, solver=lcp.Lemke())
-    seen = []
-    recording = simulate(world, stepper, steps=6, chunk_steps=3, watch=seen.append)
-    assert [one.certificate.step[0] for one in seen] == [2, 5]
-    every = []
-    simulate(world, stepper, steps=6, watch=every.append)
-    assert [one.certificate.step[0] for one in every] == [0, 1, 2, 3, 4, 5]
-    assert [one.state.time for one in every] == recording.time[1:].tolist()
-    for one in (*seen, pickle.loads(pickle.dumps(seen[1]))):
-        i = int(one.certificate.step[0])
-        np.testing.assert_array_equal(one.certificate.selection, [recording.selection(i)])
-    one = stepper.step(world, recording.state(4))
-    np.testing.assert_array_equal(one.certificate.selection, [recording.selection(4)])
-    pushed = stepper.step(world, recording.state(4), np.full(world.nv, 0.1))
-    tau = simulate(world, stepper, steps=1, state=recording.state(4), tau=np.full(world.nv, 0.1))
-    np.testing.assert_array_equal(pushed.certificate.selection, tau.certificates.selection)
-    again = pickle.loads(pickle.dumps(recording))
-    np.testing.assert_array_equal(again.certificates.selection, recording.certificates.selection)

@@ -1,7 +1,5 @@
 """MuJoCo files as worlds: dynamics and poses are MuJoCo's own, files stay in their folder, attributes are named."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path
@@ -9,10 +7,10 @@ from pathlib import Path
 import mjcf_texts as texts
 import numpy as np
 import pytest
+from mjcf_texts import written
 
-from contactlab.contact import ConvexPoints, HeightField
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects
-from contactlab.simulation import TimeStepping, World, simulate
+from contactlab.simulation import ConvexPoints, HeightField, TimeStepping, World, simulate
 from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 from contactlab.world.mjcf.source import TABLE, AttributeSupport, row_of, unknown_attributes
 
@@ -34,13 +32,6 @@ MODELS = {"arm": texts.ARM, "flyer": texts.FLYER, "chain": texts.CHAIN, "terrain
 def mujoco():
     """The library, or a skip."""
     return pytest.importorskip("mujoco")
-
-
-def written(tmp_path, text, name="model.xml"):
-    """A file of a text."""
-    file = tmp_path / name
-    file.write_text(text)
-    return file
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -220,32 +211,6 @@ def test_what_is_read_is_quiet_and_the_rest_is_named(kind):
     section = kind if kind in SECTIONS else "worldbody"
     found = unknown_attributes([(section, kind, dict.fromkeys([*every, "unheard-of"], "7"))])
     assert found == [f"{kind} {name}" for name in (*words(row.unsupported), "unheard-of")]
-
-
-def test_the_guide_has_the_table():
-    """Element by element, and says how each is taken."""
-    page = (Path(__file__).resolve().parents[1] / "docs" / "from_mujoco.md").read_text(encoding="utf-8")
-    _, _, section = page.partition("## Attribute by attribute\n\n")
-    lines = section.partition("\n\n")[0].splitlines()[2:]
-    rows = {cells[0]: cells[1:] for cells in ([cell.strip(" `") for cell in line[1:-1].split("|")] for line in lines)}
-    assert list(rows) == list(TABLE)
-    for kind, row in TABLE.items():
-        taken, how, *others = rows[kind]
-        assert how
-        for cell, column in zip(
-            (taken, *others), (row.supported, row.partial, row.unsupported, row.no_effect), strict=True
-        ):
-            assert re.findall(r"\w+", cell) == words(column), kind
-
-
-def test_values_that_change_nothing_are_quiet():
-    """Zeros in any form give no report, and unknown elements are named."""
-    said = [
-        ("worldbody", "geom", {"margin": "0.0", "surfacevel": "0 0 0"}),
-        ("actuator", "motor", {"actearly": "false"}),
-    ]
-    assert unknown_attributes(said) == []
-    assert unknown_attributes([("worldbody", "gadget", {})]) == ["<gadget>"]
 
 
 def schema(mujoco):

@@ -1,7 +1,5 @@
 """Forces, ranges, friction and sensors of MuJoCo files: MuJoCo's numbers and MuJoCo's motion."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -9,10 +7,9 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 
-from contactlab.contact import ContactError, Material, combine
+from contactlab.contact import ContactError, combine
 from contactlab.recording.world_io import world_from_json, world_to_json
-from contactlab.simulation import Simulation, TimeStepping, WorldBuilder, sensors, simulate, verify
-from contactlab.spatial import Transform
+from contactlab.simulation import Material, Simulation, TimeStepping, Transform, WorldBuilder, sensors, simulate, verify
 from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 
 mujoco = pytest.importorskip("mujoco")

@@ -1,7 +1,5 @@
 """Robots from MuJoCo files: collision filters, actuators, sites, keyframes, and a robot in a running world."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 
@@ -9,14 +7,14 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 from mjcf_pairs import may_touch_here, may_touch_in_mujoco
+from mjcf_texts import written
 from refusals import assert_messages
 from test_mjcf_passive import q_here
 
 from contactlab.constraints import ConstraintSet, constraint_position_error
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.multibody import body_pose, mass_matrix
-from contactlab.simulation import WorldBuilder
-from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.simulation import Box, HalfSpace, Material, RigidInertia, Transform, WorldBuilder
+from contactlab.spatial import quaternion
 from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 
 mujoco = pytest.importorskip("mujoco")
@@ -26,14 +24,6 @@ STRANGERS = [
     *(("gymnasium", "envs/mujoco/assets", name) for name in ("humanoid", "humanoidstandup", "ant", "walker2d")),
     *(("dm_control", "suite", name) for name in ("humanoid", "quadruped", "cheetah")),
 ]
-
-
-def written(tmp_path, text, name="model.xml"):
-    """A file of a text."""
-    file = tmp_path / name
-    file.parent.mkdir(exist_ok=True, parents=True)
-    file.write_text(text)
-    return file
 
 
 def controls(more=""):

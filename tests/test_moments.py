@@ -1,31 +1,33 @@
 """Torsional and rolling friction: further friction cones over the normal force of a contact."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
+from record_runs import stop_run
 from refusals import assert_messages
 from scene_texts import CUBE, write
 
 import lcp
 import problem_data
 from contactlab import ConstraintSolver
-from contactlab.contact import ContactError, HalfSpace, Material, Sphere
+from contactlab.contact import ContactError
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.simulation import (
     EventDriven,
     ExternalContact,
+    HalfSpace,
+    Material,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
     WorldBuilder,
     simulate,
     verify,
 )
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 G = 9.81
@@ -220,13 +222,7 @@ def test_a_run_of_an_earlier_release_is_gone_on_with(tmp_path, packed):
         simulate(world, stepper, steps=5, path=path)
         files, meta = [path], None
     else:
-
-        def interrupt(done, total):
-            if done >= 5:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            simulate(world, stepper, steps=1000, path=path, chunk_steps=5, flush_seconds=0.0, progress=interrupt)
+        stop_run(world, stepper, path, 5, 5)
         folder = next(entry for entry in tmp_path.iterdir() if entry.is_dir())
         files, meta = sorted(folder.glob("chunk_*.npz")), folder / "meta.json"
     for file in files:

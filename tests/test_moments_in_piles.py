@@ -1,17 +1,26 @@
 """Torsional and rolling friction among the attempts at an island's forces: selected, in piles and grasps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
-from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation.strategy_solver import StrategySolver
-from contactlab.multibody import ModelBuilder, joints
-from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    RigidInertia,
+    Sphere,
+    TimeStepping,
+    Transform,
+    World,
+    WorldBuilder,
+    joints,
+    simulate,
+    verify,
+)
 from problem_data import ConstraintVelProblemData
 
 G, RADIUS = 9.81, 0.1

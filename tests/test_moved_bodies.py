@@ -1,27 +1,31 @@
 """Fixed bodies that follow a motion: mocap bodies of files, and motions changed during a run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, HalfSpace, HeightField, Material, Sphere
-from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
+    Box,
     ConstantVelocity,
     Conveyor,
+    HalfSpace,
+    HeightField,
+    Material,
+    ModelBuilder,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
+    joints,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 PUSH = ConstantVelocity(Transform(p=(-0.3, 0, 0.1)), velocity=np.array((0.5, 0, 0)))
 

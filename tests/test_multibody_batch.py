@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -8,43 +6,35 @@ import pytest
 from refusals import assert_fields, assert_messages
 from trees import random_tree
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
     angular_momentum,
     angular_momentum_rate,
+    body_pose,
+    body_poses,
+    body_spatial_jacobian,
     center_of_mass,
     center_of_mass_acceleration,
     center_of_mass_jacobian,
     center_of_mass_velocity,
     centroidal_momentum_matrix,
-    kinetic_energy,
-    linear_momentum,
-    potential_energy,
-    zero_moment_point,
-)
-from contactlab.multibody.configuration import (
     difference,
     difference_batch,
-    integrate,
-    integrate_batch,
-    random_configuration,
-)
-from contactlab.multibody.dynamics import (
     forward_dynamics,
     forward_dynamics_batch,
+    integrate,
+    integrate_batch,
     inverse_dynamics,
     inverse_dynamics_batch,
+    joints,
+    kinematics,
+    kinetic_energy,
+    linear_momentum,
+    mass_matrix,
+    mass_matrix_batch,
     nonlinear_effects,
     nonlinear_effects_batch,
-)
-from contactlab.multibody.kinematics import kinematics
-from contactlab.multibody.mass_matrix import mass_matrix, mass_matrix_batch, solve_mass_matrix, solve_mass_matrix_batch
-from contactlab.multibody.model import Model
-from contactlab.multibody.points import (
-    body_pose,
-    body_poses,
-    body_spatial_jacobian,
     point_acceleration_6d,
     point_in_body,
     point_jacobian,
@@ -53,6 +43,11 @@ from contactlab.multibody.points import (
     point_motion_batch,
     point_position,
     point_velocity_6d,
+    potential_energy,
+    random_configuration,
+    solve_mass_matrix,
+    solve_mass_matrix_batch,
+    zero_moment_point,
 )
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.errors import MultibodyError

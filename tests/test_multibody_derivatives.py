@@ -1,7 +1,5 @@
 """Derivatives of dynamics and motion against fourth-order differences, identities, closed forms, pinocchio."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Dynamics: identities for every model and state, large models, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint, random_body
@@ -9,18 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import assert_messages
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import angular_momentum, center_of_mass, kinetic_energy, linear_momentum
-from contactlab.multibody.configuration import integrate, random_configuration
-from contactlab.multibody.dynamics import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    angular_momentum,
+    center_of_mass,
     forward_dynamics,
     forward_dynamics_lagrangian,
+    integrate,
     inverse_dynamics,
+    joints,
+    kinetic_energy,
+    linear_momentum,
     nonlinear_effects,
+    point_position,
+    random_configuration,
 )
 from contactlab.multibody.kernels.kinematics import sines_cosines
-from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.multibody.mass_matrix import (
     dof_parents,
     factorize_ltl,
@@ -28,8 +31,6 @@ from contactlab.multibody.mass_matrix import (
     mass_matrix,
     solve_mass_matrix,
 )
-from contactlab.multibody.model import Model
-from contactlab.multibody.points import point_position
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.errors import MultibodyError
 
@@ -347,28 +348,3 @@ def test_models_too_large_for_the_stack() -> None:
         np.testing.assert_allclose(forward_dynamics(model, q, v, tau), a, rtol=1e-7, atol=1e-7)
     assert chain(45).packed.compact
     assert not chain(60).packed.compact
-
-
-def test_both_ways_of_factorising_agree() -> None:
-    """On two arms of 25 the zeros of the tree remain zero in the dense method; small models use the other method."""
-    builder = ModelBuilder()
-    for arm in "lr":
-        for i in range(25):
-            placement, inertia = random_body(np.random.default_rng(i))
-            parent = f"{arm}{i - 1}" if i else "world"
-            joint = joints.Revolute(np.eye(3)[i % 3])
-            builder.add_body(f"{arm}{i}", parent=parent, joint=joint, placement=placement, inertia=inertia)
-    model = builder.build()
-    assert model.packed.chain
-    assert not chain(7).packed.chain
-    M, b = mass_matrix(model, random_configuration(model, 1)), np.arange(50.0)
-    factor = factorize_ltl(model, M)
-    assert not factor.L[25:, :25].any()
-    other = np.tril(M)
-    factor_ltl(dof_parents(model), False, np.empty(50), other)
-    np.testing.assert_allclose(factor.L, other, atol=1e-13 * np.max(np.abs(other)))
-    for solve in (factor.solve, factor.solve_l, factor.solve_lt):
-        np.testing.assert_allclose(solve(b), solve(np.stack([b, b], axis=1))[:, 0], rtol=1e-9)
-    M[40, 3] = M[3, 40] = 1.0
-    with pytest.raises(MultibodyError, match="no branch"):
-        factorize_ltl(model, M)

@@ -1,7 +1,5 @@
 """Models made of models: builders that hold one, joints held fixed, names and limits of joints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,8 +24,7 @@ from contactlab.multibody import (
     velocity_limits,
 )
 from contactlab.recording.world_io import world_from_json, world_to_json
-from contactlab.simulation import WorldBuilder
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import RigidInertia, WorldBuilder
 
 FIVE_JOINTS = Path(__file__).parent / "data" / "five_joints.urdf"
 
@@ -188,15 +185,6 @@ def test_limits_stand_where_the_degrees_of_freedom_do() -> None:
     assert not np.isfinite([*lower[:7], *upper[:7]]).any()
 
 
-def test_all_of_it_is_in_the_text() -> None:
-    """The tree, and a line per degree of freedom."""
-    text = str(arm())
-    assert "6: thigh RY, joint 'hip', in [-1, 2], speed <= 3, effort <= 40, armature 0.5" in text
-    assert "7: shank RY\n" in text
-    assert "8: cart TX, joint 'rails', in [-5, inf], effort <= 1" in text
-    assert "        camera [fixed]" not in text.splitlines()[0]
-
-
 def test_worlds_and_records_keep_them() -> None:
     """Names get a prefix; the limits become joint limits of the world, only once, also after a reload."""
     builder = WorldBuilder()
@@ -212,21 +200,6 @@ def test_worlds_and_records_keep_them() -> None:
     builder = WorldBuilder()
     builder.add_model(arm(), limits=None)
     assert not builder.build().joint_actions.limits
-
-
-def test_of_a_description() -> None:
-    """Names, limits and speeds of a URDF stand in the model, and in the world's."""
-    link = "<link name='{}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial></link>"
-    joint = "<joint name='j' type='revolute'><parent link='a'/><child link='b'/>{}</joint>"
-    limit = "<limit lower='-1' upper='0.5' effort='7' velocity='2'/>"
-    model = Model.from_urdf(f"<robot name='r'>{link.format('a')}{link.format('b')}{joint.format(limit)}</robot>")
-    assert model.joint_names == ("j",)
-    builder = WorldBuilder()
-    builder.add_model(model)
-    for one in (model, builder.build().model):
-        assert one.joint_v("j") == slice(0, 1)
-        values = (one.limits.lower, one.limits.upper, one.limits.velocity, one.limits.effort)
-        assert [list(value) for value in values] == [[-1.0], [0.5], [2.0], [7.0]]
 
 
 BAD = {

@@ -1,7 +1,5 @@
 """Every quantity of the recorded models, computed by another program, at 1e-9."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -9,24 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.dynamics import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    body_pose,
+    body_spatial_jacobian,
+    factorize_ltl,
     forward_dynamics,
     forward_dynamics_lagrangian,
     inverse_dynamics,
+    joints,
+    kinematics,
+    mass_matrix,
     nonlinear_effects,
-)
-from contactlab.multibody.kinematics import kinematics
-from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix, solve_mass_matrix
-from contactlab.multibody.model import Model
-from contactlab.multibody.points import (
-    body_pose,
-    body_spatial_jacobian,
     point_jacobian,
     point_jacobian_6d,
     point_position,
     point_velocity,
+    solve_mass_matrix,
 )
 from contactlab.spatial import RigidInertia, Transform
 

@@ -1,9 +1,5 @@
 """Inertias as people have them: point masses, planar links, massless bodies, rotors; against closed forms."""
 
-from __future__ import annotations
-
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -14,21 +10,31 @@ from contactlab.constraints import (
     constrained_system,
     forward_dynamics_constraints,
 )
-from contactlab.contact import ConvexPoints, HalfSpace, Material
 from contactlab.multibody import (
-    ModelBuilder,
     MultibodyError,
     forward_dynamics,
     inverse_dynamics,
-    joints,
     kinetic_energy,
     mass_matrix,
     nonlinear_effects,
     solve_mass_matrix,
 )
 from contactlab.recording.world_io import world_from_json, world_to_json
-from contactlab.simulation import SimulationError, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, SpatialError, Transform, quaternion
+from contactlab.simulation import (
+    ConvexPoints,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    RigidInertia,
+    SimulationError,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    joints,
+    simulate,
+    verify,
+)
+from contactlab.spatial import SpatialError, quaternion
 
 G = 9.81
 Y = (0.0, 1.0, 0.0)
@@ -350,14 +356,3 @@ def test_bad_armature_is_refused(armature) -> None:
     with pytest.raises(MultibodyError, match="armature"):
         builder.add_body("rod", joint=joints.Revolute((0, 1, 0)), armature=armature)
     assert builder.build().nb == 0
-
-
-def test_none_and_zero_are_the_same() -> None:
-    """Bits included; and a rotor is enough to move a body without mass."""
-    model = of_mjcf()
-    plain = ModelBuilder(model.gravity)
-    for body in (dataclasses.replace(body, armature=np.zeros(body.joint.nv)) for body in model.bodies):
-        plain.add_body(body.name, parent=body.parent, joint=body.joint, placement=body.placement, inertia=body.inertia)
-    assert not plain.build().armature.any()
-    rotor = ModelBuilder().add_body("rotor", joint=joints.Revolute((0, 0, 1)), armature=0.3).build()
-    assert forward_dynamics(rotor, [0.0], [0.0], [0.6])[0] == pytest.approx(2.0, rel=1e-15)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,9 +8,7 @@ from trees import random_tree, state
 from urdf_texts import joint as urdf_joint
 from urdf_texts import link, robot
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import center_of_mass
+from contactlab.multibody import Model, ModelBuilder, apply_mimic, body_pose, center_of_mass, joints, point_position
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,
     OrientationTarget,
@@ -21,9 +17,6 @@ from contactlab.multibody.inverse_kinematics import (
     damped_step,
     inverse_kinematics,
 )
-from contactlab.multibody.joint_data import apply_mimic
-from contactlab.multibody.model import Model
-from contactlab.multibody.points import body_pose, point_position
 from contactlab.spatial import RigidInertia, SpatialError, Transform
 from contactlab.spatial.errors import MultibodyError
 

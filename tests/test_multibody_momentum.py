@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,27 +5,31 @@ from hypothesis import strategies as st
 from refusals import assert_fields
 from trees import random_inertia, random_transform, random_tree, state
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
     angular_momentum,
     angular_momentum_rate,
+    body_pose,
     center_of_mass,
     center_of_mass_acceleration,
     center_of_mass_jacobian,
     center_of_mass_velocity,
     centroidal_momentum_matrix,
+    forward_dynamics,
+    integrate,
+    inverse_dynamics,
+    joints,
+    kinematics,
     kinetic_energy,
     linear_momentum,
+    mass_matrix,
+    nonlinear_effects,
+    point_acceleration_6d,
+    point_velocity_6d,
     potential_energy,
     zero_moment_point,
 )
-from contactlab.multibody.configuration import integrate
-from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
-from contactlab.multibody.kinematics import kinematics
-from contactlab.multibody.mass_matrix import mass_matrix
-from contactlab.multibody.model import Model
-from contactlab.multibody.points import body_pose, point_acceleration_6d, point_velocity_6d
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.errors import MultibodyError
 

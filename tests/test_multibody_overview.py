@@ -1,32 +1,13 @@
-from __future__ import annotations
-
-import numpy as np
 import pytest
+from test_multibody_batch import Slider
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.model import Model
-from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
+from contactlab.multibody import Model, ModelBuilder, body_origins_overview, dof_overview, hierarchy_overview, joints
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.errors import MultibodyError
 
 pytestmark = pytest.mark.nojit
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)
-
-
-class Slider(joints.CustomJoint):
-    nq = 1
-    nv = 1
-
-    def transform(self, q):
-        return Transform(p=[q[0], 0.0, 0.0])
-
-    def motion_subspace(self, q):
-        return np.eye(6)[:, 3:4]
-
-    def velocity_product(self, q, v):
-        return np.zeros(6)
 
 
 def robot() -> Model:

@@ -1,20 +1,22 @@
 """Agreement with pinocchio on random models with all joints both have."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pin_models import Pair, random_pair
 
-from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
-from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix, solve_mass_matrix
-from contactlab.multibody.points import (
+from contactlab.multibody import (
     body_pose,
     body_spatial_jacobian,
+    factorize_ltl,
+    forward_dynamics,
+    inverse_dynamics,
+    mass_matrix,
+    nonlinear_effects,
     point_acceleration_6d,
     point_jacobian_6d,
     point_velocity_6d,
+    random_configuration,
+    solve_mass_matrix,
 )
 
 pin = pytest.importorskip("pinocchio")

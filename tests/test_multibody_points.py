@@ -1,23 +1,18 @@
 """Points of bodies, their velocities, accelerations and Jacobians, and the kinematics computed once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint, moved
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.dynamics import (
+from contactlab.multibody import (
+    ModelBuilder,
     PointForce,
+    body_pose,
+    body_spatial_jacobian,
     external_forces,
     forward_dynamics,
     inverse_dynamics,
-)
-from contactlab.multibody.points import (
-    body_pose,
-    body_spatial_jacobian,
+    joints,
     point_acceleration,
     point_acceleration_6d,
     point_bias_acceleration,
@@ -28,6 +23,7 @@ from contactlab.multibody.points import (
     point_position,
     point_velocity,
     point_velocity_6d,
+    random_configuration,
 )
 from contactlab.spatial import RigidInertia, Transform, quaternion
 

@@ -1,7 +1,5 @@
 """Robot descriptions: the model they make, the data they keep, odd inertias, and bad input by line and name."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings
@@ -11,10 +9,17 @@ import pytest
 from refusals import assert_messages
 from urdf_texts import FIVE, inertial, joint, link, pair, robot, rpy, turn
 
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.centroidal import kinetic_energy
-from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    body_pose,
+    forward_dynamics,
+    inverse_dynamics,
+    kinetic_energy,
+    mass_matrix,
+    nonlinear_effects,
+    random_configuration,
+)
 from contactlab.multibody.joint_data import (
     Calibration,
     Mimic,
@@ -28,9 +33,6 @@ from contactlab.multibody.joint_data import (
     velocity_limits,
 )
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Prismatic, Revolute
-from contactlab.multibody.mass_matrix import mass_matrix
-from contactlab.multibody.model import Model
-from contactlab.multibody.points import body_pose
 from contactlab.multibody.urdf import (
     UrdfBox,
     UrdfCapsule,
@@ -116,12 +118,6 @@ def test_a_file_may_be_in_any_encoding_it_declares(tmp_path, encoding):
     file = tmp_path / "r.urdf"
     file.write_bytes(text.encode(encoding))
     assert Model.from_urdf(file).names == ("bräs",)
-
-
-def test_gravity_is_the_callers():
-    """It enters the dynamics; the default points down."""
-    assert Model.from_urdf(FIVE).gravity.tolist() == [0.0, 0.0, -9.81]
-    same_dynamics(Model.from_urdf(FIVE, gravity=(1, 2, 3)), by_hand(Fixed(), (1.0, 2.0, 3.0)))
 
 
 def test_a_root_called_world_is_the_world():
@@ -219,15 +215,6 @@ def test_limits_friction_and_the_rest_are_kept():
     assert velocity_limits(model).tolist() == [*none, 4.0, 20.0, 1.0, 3.0]
     assert joint_damping(model).tolist() == [0.0] * 6 + [0.1, 0.0, 3.0, 0.0]
     assert joint_friction(model).tolist() == [0.0] * 6 + [0.2, 0.0, 0.0, 0.0]
-
-
-def test_a_model_without_description_has_no_limits():
-    """The vectors exist for every model."""
-    model = by_hand(Fixed())
-    assert np.isinf(np.concatenate(position_limits(model))).all()
-    assert not joint_damping(model).any()
-    np.testing.assert_array_equal(apply_mimic(model, [1, 2, 3, 4]), [1, 2, 3, 4])
-    assert mimic_coupling(model, np.zeros(4)).G.shape == (0, 4)
 
 
 def test_limits_that_are_written_in_part_follow_the_format():

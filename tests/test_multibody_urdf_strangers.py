@@ -1,7 +1,5 @@
 """Untrusted robot descriptions: harmful content is refused, quickly."""
 
-from __future__ import annotations
-
 import gc
 import re
 import time
@@ -12,11 +10,7 @@ import numpy as np
 import pytest
 from urdf_texts import FIVE, link, robot
 
-from contactlab.multibody.model import Model
-from contactlab.multibody.urdf import (
-    UrdfError,
-    UrdfWarning,
-)
+from contactlab.multibody import Model, UrdfError, UrdfWarning
 from contactlab.multibody.urdf.reading import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
 
 # Refusing has to cost about as much as reading what is refused; generous, for busy machines.

@@ -1,7 +1,5 @@
 """One name for each object: the names that packages list, no name for two objects, messages for old names."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import warnings
@@ -73,18 +71,3 @@ def test_every_room_has_tests_and_the_page_says_which() -> None:
     assert page.endswith(rooms.table()), "docs/tests.md is old: print its table with python tests/rooms.py"
     assert rooms.room_of(rooms.TESTS / "test_impact_laws.py") == "impact"
     assert rooms.room_of(rooms.TESTS / "test_event_driven.py") == "event_driven"
-
-
-def test_minutes_by_room_are_read_off_a_report(tmp_path: Path) -> None:
-    """Seconds of a room's files add up, and the longest of them is named."""
-    case = '<testcase classname="tests.{}" name="a[b]" time="{}" />'
-    cases = [
-        ("test_impact_laws", 90),
-        ("test_painleve.TestRod", 30),
-        ("test_spatial_algebra", 6),
-        ("test_painleve", 15),
-    ]
-    report = tmp_path / "suite.xml"
-    report.write_text(f"<testsuites><testsuite>{''.join(case.format(*one) for one in cases)}</testsuite></testsuites>")
-    lines = rooms.minutes([report]).splitlines()
-    assert lines[2:] == ["| `impact` | 2.2 | impact_laws (1.5) |", "| `spatial` | 0.1 | spatial_algebra (0.1) |"]

@@ -1,7 +1,5 @@
 """HTML in notebooks: short tables that need no extra, load nothing, and escape names."""
 
-from __future__ import annotations
-
 import sys
 from html.parser import HTMLParser
 
@@ -10,11 +8,19 @@ import pytest
 import simulation_scenes
 
 import lcp
-from contactlab.contact import HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import FloatingBase, Revolute
-from contactlab.simulation import EventDriven, EventKind, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import (
+    EventDriven,
+    EventKind,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    RigidInertia,
+    Sphere,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
 from lcp.result import html_table
 
 HOSTILE = "<script>alert('x')</script>\"><img src=http://x onerror=y>"

@@ -1,7 +1,5 @@
 """Runs that are solved to rounding but implausible are warned of, and so are jams and gains of energy."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any
@@ -9,25 +7,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
-from contactlab.contact.shapes.shape import PlacedShape
-from contactlab.formulation import JointLimit
-from contactlab.multibody import JointLimits, ModelBuilder, joints
+from contactlab.multibody import JointLimits
 from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
+    Box,
     ConstantVelocity,
+    ConvexPoints,
+    Cylinder,
     EventDriven,
+    HalfSpace,
     ImplausibleWarning,
+    JointLimit,
+    Material,
+    ModelBuilder,
+    PlacedShape,
+    RigidInertia,
     Simulation,
-    SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
+    joints,
     rollout,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 INERTIA = RigidInertia(1.0, inertia=0.01 * np.eye(3))
 
@@ -216,24 +221,6 @@ def test_event_driven_runs_say_theirs() -> None:
         recording = EventDriven(max_step=1e-3).run(two_balls(1.0, 10.0), 0.2)
     assert recording.notices == ()
     assert recording.events
-
-
-@pytest.mark.parametrize("run", [lambda *a: simulate(*a, steps=1), Simulation])
-def test_arguments_of_other_types_are_named(run: Any) -> None:
-    world, stepper = cube_at(0.3), TimeStepping(h=0.01)
-    result = stepper.step(world, world.initial_state())
-    for arguments, text in (
-        ((3, stepper), r"world: must be a World, got int: `WorldBuilder.build\(\)` makes one"),
-        ((WorldBuilder(), stepper), r"world: must be a World, got WorldBuilder: call its `build\(\)`"),
-        ((world, 0.01), r"stepper: must be a TimeStepping, got float: `TimeStepping\(h=...\)` makes one"),
-    ):
-        with pytest.raises(SimulationConfigError, match=text):
-            run(*arguments)
-    for state, text in ((3, "got int: `World.initial_state"), (result, "got StepResult: take its `state`")):
-        with pytest.raises(SimulationConfigError, match=f"state: must be a StepperState, {text}"):
-            stepper.step(world, state)
-        with pytest.raises(SimulationConfigError, match=f"state: must be a StepperState, {text}"):
-            simulate(world, stepper, steps=1, state=state)
 
 
 SMOOTH = Material(0.0)

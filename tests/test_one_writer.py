@@ -1,7 +1,5 @@
 """One writer per path: the second one gets the owner's name and ends, and a dead owner's lock is taken over."""
 
-from __future__ import annotations
-
 import errno
 import os
 import platform
@@ -18,8 +16,7 @@ from test_record_crash import started, stop, watch
 
 import lcp
 from contactlab.cli import main
-from contactlab.lab import SweepError
-from contactlab.lab.racing import race
+from contactlab.lab import SweepError, race
 from contactlab.recording.lock import Lock, LockHeldError
 from contactlab.recording.storage import chunk_folder
 from contactlab.simulation import RecordError, Recording, simulate
@@ -70,17 +67,6 @@ def test_a_refused_resume_leaves_no_folder(tmp_path):
     with pytest.raises(RecordError, match="record of another"):
         simulate(scenes.tumble(), STEPPER, steps=9, path=path, resume=True)
     assert [file.name for file in tmp_path.iterdir()] == ["a.npz"]
-
-
-def test_a_lock_is_held_until_it_is_released(tmp_path):
-    """The owner releases it; its file is removed."""
-    first = Lock(tmp_path / "new" / "lock")
-    with pytest.raises(LockHeldError, match=f"process {os.getpid()} on"):
-        Lock(tmp_path / "new" / "lock")
-    first.release()
-    first.release()
-    assert not (tmp_path / "new" / "lock").exists()
-    Lock(tmp_path / "new" / "lock").release()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="patches fcntl")

@@ -1,7 +1,5 @@
 """The installed distribution: light imports, declared names, types, one version, and a README that runs."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import importlib.util
@@ -109,32 +107,6 @@ def test_package_is_typed(package: str) -> None:
     assert (package_folder(package) / "py.typed").is_file()
 
 
-def test_lazy_names_of_contactlab() -> None:
-    """`contactlab` lists its lazy names, loads them, and refuses others as any module does."""
-    import contactlab
-    from contactlab.constraint_solver import ConstraintSolver
-
-    assert contactlab.ConstraintSolver is ConstraintSolver
-    assert set(contactlab.__all__) <= set(dir(contactlab))
-    with pytest.raises(AttributeError, match="no_such_name"):
-        contactlab.no_such_name  # noqa: B018
-
-
-@pytest.mark.parametrize("name", ["data_flow", "data_flow_narrow"])
-def test_classes_of_the_data_flow_exist(name: str) -> None:
-    """Each name on an arrow of the first page's picture is a class; the wide and the narrow one have the same names."""
-    import lcp
-    import problem_data
-    from contactlab.formulation import solution
-
-    drawn = README.with_name("docs").joinpath("images", f"{name}.svg").read_text(encoding="utf-8")
-    names = set(re.findall(r'<text class="class[^>]*>(\w+)</text>', drawn))
-    homes = {"LCP": lcp, "Result": lcp, "StepSolution": solution, "ImpactSolution": solution}
-    assert names == {*homes, "ConstraintAccelProblemData", "ConstraintVelProblemData"}
-    for one in names:
-        assert isinstance(getattr(homes.get(one, problem_data), one), type)
-
-
 def test_releases_with_wrong_results_are_excluded() -> None:
     """numba 0.66 compiles `pointer_add` wrongly, MuJoCo 4.0.0 has a wrong Hessian: no requirement admits them."""
     project = tomllib.loads(README.with_name("pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -184,29 +156,3 @@ def test_examples_run(
         expected = re.findall(r"^# -> (.*)$", source, flags=re.MULTILINE)
         assert expected, "an example must say what it prints"
         assert capsys.readouterr().out.splitlines() == expected
-
-
-def test_readme_runs_the_tests_as_the_checks_do() -> None:
-    """The README's second command makes an environment and calls pytest in it, to the letter as `.ci/run` does."""
-    text = README.read_text(encoding="utf-8")
-    block = re.search(r"^```sh\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    assert block is not None
-    environment, install, tests = block[1].splitlines()[1].split(" && ")
-    assert re.search(r"Tests: \d+ minutes", text)
-    script = README.with_name(".ci").joinpath("run").read_text(encoding="utf-8")
-    script = script.replace('"${PYTHON:-python3}"', "python3")
-    calls = re.sub(r'"\$venv(.*?)"', r".venv\1", script).splitlines()
-    assert f"  {environment}" in calls
-    assert f'  {tests} 2>&1 | tee "$work/suite.log"' in calls
-    extras = [re.findall(r"\[([a-z,]+)\]['\"]", text) for text in (install, script)]
-    assert [one.split(",")[0] for (one,) in extras] == ["test", "test"]
-
-
-def test_importing_the_model_packages_is_light() -> None:
-    """Neither numba nor scipy is loaded before the first computation."""
-    code = (
-        "import sys, contactlab.spatial, contactlab.multibody, contactlab.contact\n"
-        "sys.exit(', '.join({'numba', 'scipy', 'matplotlib'} & sys.modules.keys()) or 0)"
-    )
-    result = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr

@@ -7,8 +7,6 @@ The end's normal acceleration is A fN + b with
     A < 0  iff  mu > (1 + kappa cos^2) / (kappa sin cos), least at tan^2 = 1 + kappa: 2 sqrt(1 + kappa) / kappa
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,7 @@ import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, impact
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.multibody import ModelBuilder, joints
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 from problem_data import ConstraintAccelProblemData
 
 KAPPA = 3.0

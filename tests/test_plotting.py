@@ -1,7 +1,5 @@
 """Pictures and plots of records: drawn without a display, with units, of empty records too."""
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -12,11 +10,9 @@ import simulation_scenes
 
 from contactlab import plotting
 from contactlab.cli import main
-from contactlab.contact import Box, Sphere
-from contactlab.drawing import solid_of
-from contactlab.drawing.stage import Camera
+from contactlab.drawing import Camera, solid_of
 from contactlab.plotting.render import Item, rasterize, render
-from contactlab.simulation import TimeStepping, simulate
+from contactlab.simulation import Box, Sphere, TimeStepping, simulate
 
 PLOTS = (
     plotting.summary,
@@ -51,19 +47,6 @@ def test_plots_have_units_and_draw_empty_records(plot, recording, empty, tmp_pat
         assert "[" in label or label.startswith("contact")
     for some in (figure, plot(empty)):
         assert plotting.save_figure(some, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("plot", PLOTS)
-def test_no_legend_lies_over_data(plot, recording):
-    """Each stands above its axes, and within the figure."""
-    figure = plot(recording)
-    figure.canvas.draw()
-    for axes in figure.axes:
-        legend = axes.get_legend()
-        if legend is not None:
-            words, data = legend.get_window_extent(), axes.get_window_extent()
-            assert words.y0 >= data.y1 - 1.0
-            assert words.x1 <= figure.bbox.x1 + 1.0
 
 
 def test_a_picture_that_moves(recording, tmp_path):
@@ -186,14 +169,3 @@ def test_replay_writes_pictures_and_plots(recording, tmp_path, capsys):
     assert capsys.readouterr().err.splitlines() == [
         "contactlab: error: time: 9 s is not within the recording, 0 .. 0.6 s"
     ]
-
-
-def test_a_horizon_leaves_nothing_white(recording):
-    """With a horizon the floor continues under a sky; without one, empty parts are white."""
-    for horizon in (False, True):
-        (axes,) = plotting.picture(recording, 0.3, size=(160, 100), horizon=horizon).axes
-        image = np.asarray(axes.images[0].get_array())
-        assert bool((image == 255).all(axis=2).any()) is not horizon
-        top, bottom = image[0, 80].astype(int), image[-1, 80].astype(int)
-        assert not horizon or top[2] > top[0] > 0  # a sky is blue
-        assert not horizon or bottom[0] > bottom[2]  # the floor is not

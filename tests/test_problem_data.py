@@ -1,10 +1,6 @@
 """Problem data at both levels: the fields, their defaults, the block layout, sliding contacts and packed forces."""
 
-from __future__ import annotations
-
-import copy
 import dataclasses
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -50,14 +46,6 @@ def test_fields_are_those_given_and_missing_ones_are_zeros(kind: Any, fields_of:
         kind([1.0])
 
 
-def test_contacts_without_mu_are_frictionless() -> None:
-    """Whole floats count directions, too."""
-    data = ConstraintVelProblemData(Mv=[0.0, -1.0], M=np.eye(2), N=[[0.0, 1.0]])
-    np.testing.assert_array_equal(data.mu, [0.0])
-    np.testing.assert_array_equal(data.r, [0])
-    assert ConstraintVelProblemData(**velocity_fields() | {"r": [2.0, 0.0, 3.0]}).r.dtype == np.int64
-
-
 @each_level
 def test_blocks_follow_the_layout(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
     """J stacks N, F, L, G; Y is M^-1 times its transpose; arrays suit compiled code and are made once."""
@@ -89,18 +77,6 @@ def test_blocks_follow_the_layout(kind: Any, fields_of: Callable[..., dict[str, 
 
 
 @each_level
-def test_from_blocks_copies_nothing(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
-    """The fields are views of the blocks."""
-    source = kind(**fields_of())
-    data = kind.from_blocks(source.blocks(), solve_inertia=source.solve_inertia)
-    assert data.blocks() is source.blocks()
-    assert np.shares_memory(data.F, source.blocks().J)
-    for field in dataclasses.fields(data):
-        if field.name not in ("solve_inertia", "M", "_blocks"):
-            np.testing.assert_array_equal(getattr(data, field.name), getattr(source, field.name))
-
-
-@each_level
 def test_data_are_frozen_and_own_their_arrays(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
     """Neither the caller's arrays nor the blocks' can change the data."""
     fields = fields_of()
@@ -117,20 +93,6 @@ def test_data_are_frozen_and_own_their_arrays(kind: Any, fields_of: Callable[...
             getattr(data, name)[0] = 1
     getattr(data.blocks(), mu)[0] = 7.0
     np.testing.assert_array_equal(getattr(data, mu), before)
-
-
-@each_level
-def test_copies_and_changed_copies(kind: Any, fields_of: Callable[..., dict[str, Any]]) -> None:
-    """Copies keep every bit; `replace` checks what is new and keeps the rest."""
-    data, mu = kind(**fields_of()), "mu" if kind is ConstraintVelProblemData else "mu_sliding"
-    for other in (copy.deepcopy(data), pickle.loads(pickle.dumps(data))):
-        for a, b in zip(data.blocks(), other.blocks(), strict=True):
-            np.testing.assert_array_equal(a, b)
-    doubled = dataclasses.replace(data, **{mu: 2.0 * getattr(data, mu)})
-    np.testing.assert_array_equal(getattr(doubled.blocks(), mu), 2.0 * getattr(data, mu))
-    np.testing.assert_array_equal(doubled.blocks().Y, data.blocks().Y)
-    with pytest.raises(ProblemDataError, match=mu):
-        dataclasses.replace(data, **{mu: -getattr(data, mu)})
 
 
 def test_forces_are_packed_in_order() -> None:
@@ -193,28 +155,6 @@ def test_N_minus_muQ_T_for_every_form(n_form: str, q_form: str) -> None:
     np.testing.assert_allclose(data.blocks().R, dense, rtol=1e-13, atol=1e-13)
     with pytest.raises(ProblemDataError, match=r"N_minus_muQ_T: applied to shape \(4,\), wanted \(5,\)"):
         derived @ np.ones(4)
-
-
-def test_rows_of_a_pair_for_N() -> None:
-    """Two functions do not tell their rows: kN or both lists do."""
-    fields = acceleration_fields()
-    by_lists = fields | {"N": pair(fields["N"]), "kN": None}
-    assert ConstraintAccelProblemData(**by_lists).nc == 5
-    assert ConstraintAccelProblemData(**fields | {"N": pair(fields["N"]), "sliding_contacts": None}).nc == 5
-    message = "cannot be told: give kN, or both lists of contacts"
-    refuses("N", message, lambda: ConstraintAccelProblemData(**by_lists | {"sliding_contacts": None}))
-
-
-def test_the_inertia_solve_is_never_asked_for_no_columns() -> None:
-    """A function of the caller may not know what to do with none."""
-
-    def solve(B: np.ndarray) -> np.ndarray:
-        if B.size == 0:
-            raise ZeroDivisionError("no columns")
-        return B / 2.0
-
-    data = ConstraintAccelProblemData(tau=[1.0, 2.0], solve_inertia=solve, N=[[0.0, 1.0]])
-    np.testing.assert_array_equal(data.blocks().YR, [[0.0, 0.5]])
 
 
 VECTORS = [
@@ -332,31 +272,3 @@ def test_velocity_level(field: str, message: str, changes: dict[str, Any]) -> No
 def test_acceleration_level(field: str, message: str, changes: dict[str, Any]) -> None:
     """Lists of contacts that are none, and what was left out or does not fit."""
     refused("acceleration", field, message, changes)
-
-
-def test_acceleration_level_without_rows() -> None:
-    """Listed contacts need rows, rows of Q need sliding contacts, and a product may overflow."""
-    few: dict[str, Any] = {"tau": [0.0, 0.0], "M": np.eye(2), "sliding_contacts": [0]}
-    refuses("N", "missing, wanted shape (1, 2): one row per listed", lambda: ConstraintAccelProblemData(**few))
-    none = few | {"N": np.zeros((0, 2))}
-    refuses("sliding_contacts", "as there are no contacts", lambda: ConstraintAccelProblemData(**none))
-    fields = acceleration_fields(sliding=()) | {"Q": np.ones((1, 5))}
-    refuses("Q", "shape (1, 5), wanted (0, 5)", lambda: ConstraintAccelProblemData(**fields))
-    large = acceleration_fields() | {"Q": np.full((2, 5), 1e300), "mu_sliding": [1e300, 1.0]}
-    with pytest.raises(ProblemDataError, match=r"N_minus_muQ_T.T\[0, 0\] = -inf"):
-        ConstraintAccelProblemData(**large).blocks()
-
-
-def test_overflow_of_a_wider_float_is_refused() -> None:
-    """A long double may be finite where a double is not."""
-    if np.finfo(np.longdouble).max == np.finfo(np.float64).max:
-        pytest.skip("long double is float64 on this platform")
-    wide = np.array([1, 0, 0], dtype=np.longdouble) * np.longdouble("1e400")
-    refuses("mu", "mu[0] = inf", lambda: ConstraintVelProblemData(**velocity_fields() | {"mu": wide}))
-
-
-def test_the_error_is_a_value_error_and_survives_pickling() -> None:
-    """Pickling works, so that errors return from other processes."""
-    error = pickle.loads(pickle.dumps(ProblemDataError("mu", "mu[0] = -1")))
-    assert isinstance(error, ValueError)
-    assert (error.field, error.message, str(error)) == ("mu", "mu[0] = -1", "mu: mu[0] = -1")

@@ -1,7 +1,5 @@
 """Operators of problem data in every form, and the static helpers: generalised forces, forces in contact frames."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 import scipy.sparse
 from mixed import random_acceleration_problem
 from problem_fields import pair
-from refusals import assert_messages
+from refusals import assert_fields, assert_messages
 from rods import Rod
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
@@ -130,20 +128,6 @@ def test_functions_may_work_in_place():
     np.testing.assert_array_equal(v, np.ones(3))
 
 
-def test_function_that_is_not_finite_for_one_column_is_named():
-    """NaN that only shows for some columns is found when the blocks are evaluated."""
-
-    def forward(v):
-        return np.where(v[1] == 1.0, np.nan, 1.0) * (A @ v)
-
-    def transpose(f):
-        return np.where(f[1] == 1.0, np.nan, 1.0) * (A.T @ f)
-
-    data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), L=(forward, transpose), kL=[0.0, 0.0])
-    with pytest.raises(ProblemDataError, match=r"\[0\] = nan"):
-        data.blocks()
-
-
 def matrices_only(B):
     """M^-1 B for columns."""
     if B.ndim != 2:
@@ -244,21 +228,6 @@ def test_extreme_mass_ratios_are_not_singular():
     np.testing.assert_allclose(data.solve_inertia(np.ones(3)), [1e6, 1.0, 1e-6])
 
 
-def test_M_and_solve_inertia_together_are_refused():
-    """Two sources of inertia are one too many."""
-    with pytest.raises(ProblemDataError, match="exactly one"):
-        ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), solve_inertia=lambda B: B)
-
-
-def test_product_with_a_wrong_shape_is_named():
-    """A map made of functions refuses a vector of the wrong length by its own name."""
-    data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), L=pair(A), kL=[0.0, 0.0])
-    with pytest.raises(ProblemDataError, match=r"L: applied to shape \(4,\), wanted \(3,\)"):
-        data.L @ np.ones(4)
-    np.testing.assert_array_equal(np.asarray(data.L), A)
-    assert repr(data.L) == "FunctionMap(L, shape=(2, 3))"
-
-
 FRAME = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
@@ -294,12 +263,13 @@ def test_packed_vectors_and_forces_by_class_are_equal() -> None:
     ):
         assert np.array_equal(helper(data, cf), helper(data, forces))
         assert np.array_equal(helper(data, forces=cf), helper(data, forces))
-        with pytest.raises(ProblemDataError, match="^cf: shape"):
-            helper(data, cf[1:])
-        with pytest.raises(ProblemDataError, match="^cf: shape"):
-            helper(data, [])
-        with pytest.raises(ProblemDataError, match="lengths"):
-            helper(data, ConstraintForces(cf[:2], cf[2:]))
+    force = ConstraintSolver.compute_generalized_force_from_constraint_forces
+    assert_fields(
+        ProblemDataError,
+        ("cf", lambda: force(data, cf[1:])),
+        ("cf", lambda: force(data, [])),
+        ("forces", lambda: force(data, ConstraintForces(cf[:2], cf[2:]))),
+    )
 
 
 def test_the_two_signatures_of_the_acceleration_are_not_mixed() -> None:
@@ -310,9 +280,7 @@ def test_the_two_signatures_of_the_acceleration_are_not_mixed() -> None:
     np.testing.assert_allclose(
         a, ConstraintSolver.compute_generalized_acceleration(vel, v=np.zeros(3), forces=cf, h=0.5)
     )
-    wrong: list[tuple[Any, ...]] = [(vel, cf), (vel, np.zeros(3), cf), (accel, np.zeros(3), cf), (accel, cf, None, 0.1)]
-    wrong.append((accel,))
-    for arguments in wrong:
+    for arguments in ((vel, cf), (vel, np.zeros(3), cf), (accel, np.zeros(3), cf), (accel, cf, None, 0.1), (accel,)):
         with pytest.raises(TypeError, match="level: compute_generalized_acceleration"):
             ConstraintSolver.compute_generalized_acceleration(*arguments)
     assert_messages(
@@ -392,14 +360,6 @@ def test_frames_within_rounding_of_orthonormal_are_accepted() -> None:
     """Up to the square root of the machine precision."""
     data = Rod(np.pi / 2).at_velocity_level(0.1)
     ConstraintSolver.calc_contact_forces_in_contact_frames(data, np.ones(2), [FRAME + [[0.0, 1e-9], [0.0, 1e-9]]])
-
-
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_one_frame_per_contact(count: int) -> None:
-    """Too few or too many are refused."""
-    data = Rod(0.0).at_velocity_level(0.1)
-    with pytest.raises(ProblemDataError, match=rf"{count} frames, wanted 2"):
-        ConstraintSolver.calc_contact_forces_in_contact_frames(data, np.ones(4), [FRAME] * count)
 
 
 def test_contact_frames_are_planar() -> None:

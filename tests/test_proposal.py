@@ -1,7 +1,5 @@
 """Proposals: the previous forces, or forces for the modes they show, in place of a solve; judged like any solver."""
 
-from __future__ import annotations
-
 import math
 
 import body_contact_scenes as pairs

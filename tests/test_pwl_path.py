@@ -1,7 +1,5 @@
 """Lines through the changes of contacts' modes: where modes end, and forces beyond folds of a branch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_large_islands import H, bin_of

@@ -1,7 +1,5 @@
 """Time stepping by quadratic programs: the law that a step states, how far it is from Coulomb's, what a record says."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,9 @@ import contactlab.simulation as cs
 import lcp
 from contactlab import ConvexRelaxation, StaggeredProjections
 from contactlab.cli import main
-from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation.friction_backend import FrictionAnswer
+from contactlab.simulation import Box, HalfSpace, Material, RigidInertia, SimulationConfigError, Sphere
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.spatial import RigidInertia
-from contactlab.world.errors import SimulationConfigError
 
 G, MU, H = 9.81, 0.5, 5e-3
 HALF = (0.1, 0.1, 0.1)

@@ -1,7 +1,5 @@
 """A race from end to end: rows for everybody, verdicts by the data, time limits, resumption, report, command line."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -15,9 +13,10 @@ import pytest
 
 import lcp
 from contactlab.cli import main
+from contactlab.lab import RaceError
 from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race
 from contactlab.lab.racing.external_solvers import installed
-from contactlab.lab.racing.kinds import RaceError, keep_problem, read_problem
+from contactlab.lab.racing.kinds import keep_problem, read_problem
 from contactlab.lab.racing.report import sources_digest
 from contactlab.lab.racing.trial import residual_curve, trial
 

@@ -1,7 +1,5 @@
 """Races in a folder that has one: the same trial is known again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +7,8 @@ import pytest
 
 import lcp
 from contactlab.cli import main
+from contactlab.lab import RaceError
 from contactlab.lab.racing import _source, entrant_of, race
-from contactlab.lab.racing.kinds import RaceError
 from contactlab.simulation import TimeStepping, simulate
 from tests.simulation_scenes import cube_at_rest
 

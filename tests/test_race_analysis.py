@@ -1,22 +1,17 @@
 """Results of a race: profiles, means, growth and families agree with values computed by hand."""
 
-from __future__ import annotations
-
 import math
-import re
 
 import numpy as np
 import pytest
 
 from contactlab.lab.racing import (
-    RaceReport,
     RaceRow,
     fit_growth,
     performance_profile,
     shifted_geometric_mean,
 )
 from contactlab.lab.racing.kinds import family_of
-from contactlab.lab.racing.report import page
 from contactlab.lab.racing.statistics import fields_of, summaries
 
 
@@ -131,32 +126,3 @@ def test_summary_counts_every_kind_of_end() -> None:
 def test_families_are_read_off_names(name: str, family: str) -> None:
     """A name begins with its family."""
     assert family_of(name) == family
-
-
-def test_a_busy_machine_is_told_from_a_quiet_one() -> None:
-    """Times by the clock of thrice the processor's are said in the limitations; equal ones are not."""
-
-    def said(ratio: float) -> str:
-        rows = tuple(row(f"a{i}", "S", time=ratio * 0.1, cpu=0.1) for i in range(5))
-        report = RaceReport(
-            rows=rows,
-            curves=(),
-            time_limit=1.0,
-            repeats=3,
-            jobs=2,
-            cluster=False,
-            skipped=("Nobody: package nothing is not installed",),
-            machine={"cpu": "a processor", "cores": "2", "platform": "a system"},
-            began=0.0,
-            seconds=1.0,
-            computed=5,
-            load=(0.1, None),
-        )
-        limits = re.search(r"<h2>Limitations</h2>\s*<p>(.*?)</p>", page(report), re.DOTALL)
-        assert limits is not None
-        return " ".join(limits.group(1).split())
-
-    assert "took 3.0 times their processor time" in said(3.0)
-    assert "processor time" not in said(1.0)
-    assert "Left out: Nobody" in said(1.0)
-    assert "load of the machine is not known" in said(1.0)

@@ -1,7 +1,5 @@
 """Solvers by text: names, settings, combinations, one's own; and what is refused."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import assert_messages
 
 import lcp
+from contactlab.lab import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
-from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from
+from contactlab.lab.racing.entrant import limited, peers_of, solver_from
 from contactlab.lab.racing.external_solvers import SiconosLCP
-from contactlab.lab.racing.kinds import KINDS, RaceError, kind_of, problem_class_of
+from contactlab.lab.racing.kinds import kind_of, problem_class_of
 from lcp import conformance
 
 OWN = """
@@ -91,28 +91,12 @@ def test_a_solver_of_a_file(tmp_path: Path) -> None:
     entrant = entrant_of(f"{file}:Mine(steps=5)")
     assert (entrant.name, entrant.settings, entrant.origin) == ("Mine", "steps=5", "own")
     assert entrant_of(f"{file}:ready").solver.steps == 9
-    for message, call in (
+    assert_messages(
+        RaceError,
         ("no setting 'stops'; it has: steps", lambda: entrant_of(f"{file}:Mine(stops=5)")),
         ("without a method `solve`", lambda: entrant_of(f"{file}:number")),
         ("has no 'Yours'; with a method `solve` it has: Mine, ready", lambda: entrant_of(f"{file}:Yours")),
-    ):
-        with pytest.raises(RaceError, match=message):
-            call()
-
-
-def test_a_solver_of_a_file_within_a_combination(tmp_path: Path) -> None:
-    """`path.py:Name` stands in brackets as well, with settings or without; its error says which name is missing."""
-    file = tmp_path / "mine.py"
-    file.write_text(OWN)
-    entrant = entrant_of(f"Fallback({file}:Mine(steps=80), Refined({file}:ready, rounds=2), Lemke())")
-    assert entrant.settings == "Mine(steps=80), Refined(inner=Mine(steps=9), rounds=2), Lemke()"
-    first, second, last = entrant.solver.solvers
-    assert (first.steps, second.inner.steps, last) == (80, 9, lcp.Lemke())
-    assert solver_from(f"Fallback({file}:Mine)").solvers[0].steps == 3
-    with pytest.raises(RaceError, match="has no 'Yours'; with a method `solve` it has: Mine, ready"):
-        entrant_of(f"Fallback({file}:Yours(), Lemke())")
-    with pytest.raises(RaceError, match="no setting 'stops'; it has: steps"):
-        entrant_of(f"Fallback({file}:Mine(stops=5), Lemke())")
+    )
 
 
 def test_objects_become_texts_that_give_them_again() -> None:
@@ -143,19 +127,9 @@ def test_objects_that_cannot_travel_are_refused() -> None:
         def solve(self, problem: lcp.LCP, **_: Any) -> lcp.Claim:
             raise NotImplementedError
 
-    with pytest.raises(RaceError, match="top level of a module"):
-        entrant_of(Hidden())
-    with pytest.raises(RaceError, match="no method `solve`"):
-        entrant_of(3)
-
-
-def test_all_is_ours_once_and_no_peer() -> None:
-    """`all` is the list of solvers, and a solver named beside it is not doubled."""
-    kinds = [kind for kind in KINDS if kind.name == "LCP"]
-    assert [e.name for e in entrants_of("all,Lemke", kinds)] == [cls.__name__ for cls in lcp.ALL_SOLVERS]
-    assert len(entrants_of("all,Lemke(restarts=0)", kinds)) == len(lcp.ALL_SOLVERS) + 1
-    with pytest.raises(RaceError, match="no solver is named"):
-        entrants_of("", kinds)
+    assert_messages(
+        RaceError, ("top level of a module", lambda: entrant_of(Hidden())), ("no method `solve`", lambda: entrant_of(3))
+    )
 
 
 def test_peers_are_ours_to_skip_when_absent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Rays: closed forms, membership along the ray, other engines; and what a world makes of them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,10 +8,15 @@ from collision_scenes import ROUND_AND_FLAT, random_pose, random_shape
 from joint_scenes import pendulum
 from mesh_shapes import notched_block
 
-from contactlab.contact import (
+from contactlab.contact import ContactError
+from contactlab.contact.detection import pack_shapes
+from contactlab.contact.detection.queries import first_hits
+from contactlab.contact.shapes.shape import pose_row
+from contactlab.multibody import MultibodyError
+from contactlab.simulation import (
     Box,
     Capsule,
-    ContactError,
+    ConstantVelocity,
     ConvexPoints,
     Cylinder,
     HalfSpace,
@@ -21,14 +24,13 @@ from contactlab.contact import (
     Material,
     Mesh,
     PlacedShape,
+    RigidInertia,
+    SimulationConfigError,
     Sphere,
+    Transform,
+    World,
+    WorldBuilder,
 )
-from contactlab.contact.detection import pack_shapes
-from contactlab.contact.detection.queries import first_hits
-from contactlab.contact.shapes.shape import pose_row
-from contactlab.multibody import MultibodyError
-from contactlab.simulation import ConstantVelocity, SimulationConfigError, World, WorldBuilder
-from contactlab.spatial import RigidInertia, Transform
 
 X, Y, Z = np.eye(3)
 

@@ -1,7 +1,5 @@
 """Untrusted files: every reader ends with a `FileError` or reads, in bounded memory, for any content."""
 
-from __future__ import annotations
-
 import importlib
 import time
 import zipfile
@@ -13,17 +11,16 @@ import numpy as np
 import pytest
 import reader_kinds
 import simulation_scenes as scenes
+from record_runs import stop_run
 
 import contactlab
 import lcp
 import problem_data
 from contactlab.cli import main
-from contactlab.contact.mesh_files import load_mesh
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets import load_problem
 from contactlab.lab.datasets.files import Arrays
-from contactlab.multibody import Model
-from contactlab.simulation import RecordError, Recording, TimeStepping, World, simulate
+from contactlab.simulation import Model, RecordError, Recording, TimeStepping, World, load_mesh, simulate
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
 from problem_data import ConstraintVelProblemData, FileError
@@ -196,12 +193,7 @@ def test_a_small_file_cannot_ask_for_a_large_matrix(tmp_path):
 def test_descriptions_of_records_are_bounded(tmp_path, monkeypatch):
     """A folder's description is read through the same door."""
     path = tmp_path / "a.npz"
-
-    def stop(done, total):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(scenes.tumble(), TimeStepping(1e-3), steps=10, path=path, progress=stop)
+    stop_run(scenes.tumble(), TimeStepping(1e-3), path, 5, 5)
     meta = tmp_path / "a.npz.chunks" / "meta.json"
     meta.write_bytes(meta.read_bytes() + b" " * (1 << 27))
     with pytest.raises(RecordError, match="larger than 64 MiB"):

@@ -1,7 +1,5 @@
 """After any end of a run the record of the computed part opens, and the run resumes with the same bits."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -14,15 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import simulation_scenes as scenes
-from record_runs import STEPPER, same
+from record_runs import LONG, STEPPER, same, stop_run
 
 import contactlab
 from contactlab.recording.storage import chunk_folder
 from contactlab.recording.writer import RecordWriter
 from contactlab.simulation import RecordError, Recording, RecordWriteError, TimeStepping, simulate
 from problem_data import files as npz_files
-
-LONG = 10_000_000
 
 
 def started(path, steps=LONG, *more):
@@ -86,13 +82,7 @@ def test_ctrl_c_loses_nothing_that_was_told(tmp_path):
 
 def unfinished(path, steps=60, world=scenes.tumble, stepper=STEPPER):
     """Write the chunks of a run that was stopped after this many steps."""
-
-    def interrupt(done, total):
-        if done >= steps:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(world(), stepper, steps=LONG, path=path, chunk_steps=steps // 4, flush_seconds=0.0, progress=interrupt)
+    stop_run(world(), stepper, path, steps, steps // 4)
 
 
 @pytest.fixture(scope="module")

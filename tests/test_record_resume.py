@@ -1,7 +1,5 @@
 """A run resumed at any step gives the same bits, for any chunks and any path of the record."""
 
-from __future__ import annotations
-
 import functools
 import pickle
 import platform
@@ -20,9 +18,18 @@ from joint_scenes import busy
 from record_runs import same
 
 import lcp
-from contactlab.contact import ConvexPoints, HalfSpace, Material
-from contactlab.simulation import RecordError, Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import (
+    ConvexPoints,
+    HalfSpace,
+    Material,
+    RecordError,
+    Recording,
+    RigidInertia,
+    SimulationConfigError,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
 from contactlab.stepping.kernels.layout import PIVOT_BUDGET
 
 STEPS = 150
@@ -204,41 +211,6 @@ def test_a_long_solve_pauses_and_goes_on():
     inside = simulate(world, TimeStepping(1e-3, solver=lcp.Lemke()), steps=2, state=state)
     assert inside.pivots.max() > PIVOT_BUDGET
     assert same(inside, simulate(world, TimeStepping(1e-3, solver=scenes.Outside()), steps=2, state=state))
-
-
-def test_a_step_leaves_its_state_alone():
-    """States are values: stepping twice from one gives the same twice."""
-    world, stepper = scenes.tumble(), TimeStepping(2e-3)
-    state = simulate(world, stepper, steps=100).state(100)
-    before = state.q.copy()
-    first, second = stepper.step(world, state).state, stepper.step(world, state).state
-    assert np.array_equal(first.q, second.q)
-    assert np.array_equal(state.q, before)
-    with pytest.raises(ValueError, match="read-only"):
-        state.q[0] = 1.0
-
-
-@pytest.mark.nojit
-def test_force_from_a_function_equals_the_constant_one():
-    """A callable is called at the start of every step, with the state there."""
-    world, stepper = scenes.block(0.3), TimeStepping(1e-3, edges=4)
-    push = np.array([8.0, 0, 0, 0, 0, 0])
-    asked = []
-
-    def controller(t, q, v):
-        asked.append((t, q.copy(), v.copy()))
-        q[:] = np.nan  # the function has its own copies
-        return push
-
-    constant = simulate(world, stepper, steps=4, tau=push)
-    called = simulate(world, stepper, steps=4, tau=controller)
-    assert same(constant, called)
-    assert len(asked) == 4
-    assert [t for t, _, _ in asked] == list(constant.time[:4])
-    assert np.array_equal(np.array([v for _, _, v in asked]), constant.v[:4])
-    assert np.array_equal(constant.rows["tau"], np.tile(push, (4, 1)))
-    # 8 N against mu m g = 5.886 N.
-    assert constant.v[-1, 0] == pytest.approx(4e-3 * (8.0 - 0.3 * 2 * scenes.G) / 2.0, rel=1e-9)
 
 
 def test_recorded_force_takes_part_in_the_problem():

@@ -1,7 +1,5 @@
 """Every kind of world is restored from its record: the reopened world runs with the same bits, from any state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,18 +15,25 @@ from test_simulation_compliance import ball
 from test_simulation_kinematic import PLATE, SURFACE, brick, world_with
 from test_simulation_planar import world_of
 
-from contactlab.contact import Capsule, Cylinder, HalfSpace, HeightField, Material, PlacedShape, Sphere
 from contactlab.simulation import (
+    Capsule,
+    Cylinder,
+    HalfSpace,
+    HeightField,
     JointPolynomial,
+    Material,
     Oscillation,
+    PlacedShape,
     Recording,
+    RigidInertia,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 ROUGH = Material(0.5)
 

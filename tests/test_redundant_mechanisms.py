@@ -1,7 +1,5 @@
 """Redundant mechanisms beside dense numpy, the rank rule, drift; rows of joints posed, verified and explained."""
 
-from __future__ import annotations
-
 import joint_scenes as scenes
 import numpy as np
 import pytest
@@ -12,13 +10,22 @@ import problem_data
 from contactlab import ConstraintSolveError, ConstraintSolver
 from contactlab import multibody as mb
 from contactlab.constraints import ConstraintSet, LoopConstraint, constraint_jacobian, constraint_position_error
-from contactlab.formulation import JointLimit, Stabilisation, VelocityDrive, problem_data_from
+from contactlab.formulation import Stabilisation, problem_data_from
 from contactlab.formulation.blocks import factor_bilateral_rows
 from contactlab.multibody.joints import FloatingBase, Revolute
-from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import (
+    JointLimit,
+    Recording,
+    RigidInertia,
+    TimeStepping,
+    Transform,
+    VelocityDrive,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia, Transform
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
 
 

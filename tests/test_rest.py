@@ -1,20 +1,26 @@
 """Bodies at rest stay so and what nothing holds moves: closed forms, linear programs, piles of extreme masses."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
-from body_contact_scenes import stack
 from scene_texts import SCENES
 from scipy.optimize import linprog
-from simulation_scenes import G
+from simulation_scenes import G, certified
 
-from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import (
+    Box,
+    Capsule,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    Sphere,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia
 
 RADIUS, LENGTH = 0.1, 0.3
 
@@ -178,27 +184,10 @@ def tower(masses, mu=0.5):
     return builder.build()
 
 
-def certified(recording, mechanical=1e-9):
-    """Return the recording, in which every step was solved."""
-    worst = recording.worst_certificate()
-    assert worst.scaled <= 1e-9
-    assert worst.mechanical <= mechanical
-    return recording
-
-
 def loads(recording, i=-1):
     """Vertical impulse under each body of a stack in step ``i`` [N s]."""
     rows = recording.contacts_at(recording.n_steps + i)
     return np.array([rows.impulse[rows.body_b == b, 2].sum() for b in range(recording.world.model.nb)])
-
-
-@pytest.mark.parametrize("count", [5, 10])
-def test_each_box_of_a_stack_carries_those_above(count):
-    """(n - j + 1) m g h under box j of n, to rounding."""
-    recording = certified(simulate(stack(count), TimeStepping(1e-3, edges=4), steps=100))
-    wanted = G * 1e-3 * np.arange(count, 0, -1)
-    np.testing.assert_allclose(loads(recording), wanted, rtol=1e-9)
-    assert np.abs(recording.v).max() <= 1e-9
 
 
 RATIOS = [

@@ -1,21 +1,19 @@
 """The same scene in other units, or at another scale, has the same verdicts: lengths s, times sqrt(s), masses m."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 
 import numpy as np
 import pytest
 
-from contactlab.contact import PlacedShape
-from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     Box,
     Cylinder,
     HalfSpace,
     JointLimit,
     Material,
+    ModelBuilder,
+    PlacedShape,
     PositionDrive,
     Recording,
     RigidInertia,
@@ -25,6 +23,7 @@ from contactlab.simulation import (
     VelocityDrive,
     World,
     WorldBuilder,
+    joints,
     simulate,
     verify,
 )

@@ -1,17 +1,14 @@
 """Shapes, parts, fixed bodies and pairs of scene files, and scenes loaded with changes."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scene_texts import CUBE, line_of, write
+from scene_texts import CUBE, write
 
-from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere
-from contactlab.simulation import simulate
+from contactlab.simulation import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere, simulate
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.simulation.scene.loading import value_at, with_overrides
 from contactlab.simulation.scene.table import read_document
@@ -221,18 +218,6 @@ def test_errors_name_line_and_key(tmp_path, text, old, new, words):
     assert "# here" in whole.splitlines()[caught.value.line - 1]
 
 
-def test_a_height_field_does_not_move(tmp_path):
-    """Ground in a free body is refused, on the body's line."""
-    text = CUBE.replace('shape = "box"', 'shape = "height_field"')
-    text = text.replace("half_extents = [0.1, 0.1, 0.1]", "heights = [[0, 0], [0, 0]]\ngrid = [1, 1]")
-    text = text.replace("mass = 1.0", "mass = 1.0\ninertia = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]")
-    with pytest.raises(SceneError, match="must stand fixed"):
-        load_scene(write(tmp_path, text))
-    with pytest.raises(SceneError, match="has no volume") as caught:
-        load_scene(write(tmp_path, text.replace("inertia = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]", "")))
-    assert caught.value.line in (line_of(text, "[[body]]"), line_of(text, "[[body]]") + 1)
-
-
 def test_filters_are_those_of_the_file(tmp_path):
     """Parts inherit missing keys from the body; by default everything collides."""
     everything = 0xFFFFFFFF
@@ -244,15 +229,6 @@ def test_filters_are_those_of_the_file(tmp_path):
     assert found == [(2, everything), (2, 0), (1, everything), *arm]
     assert [surface.material.mu for surface in world.surfaces[3:]] == [0.2, 0.9]
     np.testing.assert_allclose(world.surfaces[4].placement.p, (0.5, 0.0, 0.5))
-
-
-def test_what_is_filtered_falls_through(tmp_path):
-    """The cube of the file, of a kind that the floor does not meet, and of one that it does."""
-    for mask, falls in (("1", False), ("6", True)):
-        text = CUBE.replace('name = "floor"', f'name = "floor"\nmask = {mask}')
-        scene = load_scene(write(tmp_path, text))
-        recording = simulate(scene.world, scene.stepper, steps=100)
-        assert (recording.q[-1, 2] < 0.0) == falls
 
 
 def test_a_robot_gives_its_filter_to_its_shapes(tmp_path):

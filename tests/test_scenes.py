@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 import math
 import os
@@ -9,8 +7,7 @@ import pytest
 from scene_texts import CUBE, SCENES, line_of, write
 
 import lcp
-from contactlab.contact import Box
-from contactlab.simulation import Recording, simulate, verify
+from contactlab.simulation import Box, Recording, simulate, verify
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.simulation.scene.table import index_lines
 

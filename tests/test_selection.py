@@ -1,7 +1,5 @@
 """The forces of redundant contacts that a step selects: equal compliance in the limit, of pyramids and cones."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -15,14 +13,26 @@ from test_simulation_cone import sliding_brick
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation import JointLimit, PositionDrive
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.forces import certify_cone_forces
 from contactlab.formulation.strategy_solver import StrategySolver
-from contactlab.multibody import ModelBuilder, joints
-from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    JointLimit,
+    Material,
+    ModelBuilder,
+    PositionDrive,
+    RigidInertia,
+    Sphere,
+    TimeStepping,
+    Transform,
+    World,
+    WorldBuilder,
+    joints,
+    simulate,
+    verify,
+)
 from problem_data import ConstraintVelProblemData
 
 G, MU, MASS, HALF, FINGER = 9.81, 0.5, 0.5, 0.05, (0.02, 0.05, 0.05)

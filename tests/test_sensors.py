@@ -1,7 +1,5 @@
 """Sensors compared with closed forms and the balance of forces; a run and its record give the same readings."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,29 +8,30 @@ from joint_scenes import FAST, four_bar, pendulum
 from refusals import assert_messages
 from simulation_scenes import G, cube_at_rest, dropped_ball, tumble
 
-from contactlab.contact import Box, HalfSpace, Material, PlacedShape, Sphere
-from contactlab.multibody import (
-    ModelBuilder,
-    MultibodyError,
-    angular_momentum,
-    center_of_mass,
-    center_of_mass_velocity,
-    joints,
-)
+from contactlab.multibody import MultibodyError, angular_momentum, center_of_mass, center_of_mass_velocity
 from contactlab.simulation import (
     Batch,
+    Box,
     ExternalContact,
+    HalfSpace,
+    Material,
+    ModelBuilder,
     Oscillation,
+    PlacedShape,
     PositionDrive,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
+    joints,
     sensors,
     simulate,
 )
-from contactlab.spatial import RigidInertia, SpatialError, Transform, quaternion
+from contactlab.spatial import SpatialError, quaternion
 
 H = 1e-3
 TURN = Transform.rotation((1, 2, 3), 0.7, (0.1, -0.2, 0.05))

@@ -1,7 +1,5 @@
 """A second process compiles kernels that the first one will ask for."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

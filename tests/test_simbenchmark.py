@@ -1,7 +1,5 @@
 """Scenes of SimBenchmark, small: rolling, bouncing and collapsing as closed forms and invariants have it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Adaptive steps: a step that is not solved is tried again, shorter, and what was used is in the record."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,7 +9,7 @@ from record_runs import same
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.simulation import Recording, SimulationConfigError, SimulationError, TimeStepping, simulate
+from contactlab.simulation import SimulationConfigError, SimulationError, TimeStepping, simulate
 
 
 class FirstTries:
@@ -192,21 +190,3 @@ def test_options_out_of_range(field, value):
         TimeStepping(1e-2, **{field: value})
     assert caught.value.field == field
     assert str(value) in str(caught.value)
-
-
-def test_bad_steps_in_a_file_are_named(tmp_path):
-    """A record whose h is not positive, or of another length."""
-    path = tmp_path / "a.npz"
-    simulate(scenes.dropped_ball(1.0), TimeStepping(1e-2), steps=3).save(path)
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    for name, value in (
-        ("h", np.array([0.01, 0.0, 0.01])),
-        ("h", np.full(2, 0.01)),
-        ("start_h", np.array([-1.0])),
-        ("start_h", np.zeros(2)),
-    ):
-        np.savez(path, **{**arrays, name: value})
-        with pytest.raises(ValueError, match=f": {name}: ") as caught:
-            Recording.open(path)
-        assert caught.value.field == name

@@ -1,33 +1,29 @@
 """Articulated bodies in the compiled step: links, hinges and fixed bases, next to free bodies."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
 import pytest
-import urdf_texts
 from every_joint import model_with_every_joint
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import (
+from contactlab.multibody import body_pose
+from contactlab.multibody.joints import Composite, EulerZYX, Fixed, FloatingBase, Prismatic, Revolute, Spherical
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
     Model,
     ModelBuilder,
     RigidInertia,
-    Transform,
-    body_pose,
-)
-from contactlab.multibody.joints import Composite, EulerZYX, Fixed, FloatingBase, Prismatic, Revolute, Spherical
-from contactlab.simulation import (
-    Recording,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
     simulate,
     verify,
 )
-from contactlab.stepping import world_arrays
 
 G = 9.81
 ROD = RigidInertia.solid_box(1.2, (0.02, 0.02, 0.25))
@@ -215,24 +211,6 @@ def test_a_world_in_which_nothing_moves_stands_still():
     assert recording.time[-1] == pytest.approx(2e-2)
     assert len(recording.contacts) == 0
     assert not recording.ledger.change.any()
-
-
-@pytest.mark.parametrize("moments", [(1.0, 1.0, 0.0), (5.0, 1.0, 1.0)], ids=["thin rod", "none that can exist"])
-@pytest.mark.filterwarnings("ignore::contactlab.multibody.UrdfWarning")
-def test_records_keep_the_inertias_that_descriptions_get_away_with(moments, tmp_path):
-    """What `from_urdf` lets through, a record on disk gives back with the same bits."""
-    arm = urdf_texts.inertial(1.0, *moments)
-    text = urdf_texts.robot(urdf_texts.link("a"), urdf_texts.link("b", arm), urdf_texts.joint(kind="continuous"))
-    builder = WorldBuilder()
-    builder.add_model(Model.from_urdf(text, floating_base=True))
-    simulate(builder.build(), TimeStepping(1e-2), steps=2, path=tmp_path / "run.npz")
-    opened = Recording.open(tmp_path / "run.npz")
-    assert np.array_equal(world_arrays(opened.world).packed.floats, world_arrays(builder.build()).packed.floats)
-    opened.save(tmp_path / "again.npz")
-    assert np.array_equal(
-        world_arrays(Recording.open(tmp_path / "again.npz").world).packed.floats,
-        world_arrays(opened.world).packed.floats,
-    )
 
 
 def test_custom_joints_are_refused():

@@ -1,7 +1,5 @@
 """A long run to disk: memory stays where it is, every step is certified, and a sample of them verifies."""
 
-from __future__ import annotations
-
 import csv
 import os
 import subprocess

@@ -1,15 +1,26 @@
 """The contact table, contact entry and warm starts; logs that touch along a line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes
 
-from contactlab.contact import Box, Cylinder, HalfSpace, Material, tangent_frame
+from contactlab.contact import tangent_frame
 from contactlab.contact.detection import collide
-from contactlab.simulation import OPEN, SLIDE, STICK, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    OPEN,
+    SLIDE,
+    STICK,
+    Box,
+    Cylinder,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 
 
 @pytest.fixture(scope="module")

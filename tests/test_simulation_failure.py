@@ -1,7 +1,5 @@
 """A step that cannot be solved stops the run, and everything needed to study it is kept."""
 
-from __future__ import annotations
-
 import pickle
 import re
 
@@ -12,19 +10,23 @@ import simulation_scenes as scenes
 import lcp
 import problem_data
 from contactlab import ConstraintSolver
-from contactlab.contact import ConvexPoints, HalfSpace, Material
-from contactlab.multibody import ModelBuilder, neutral
+from contactlab.multibody import neutral
 from contactlab.multibody.joints import FloatingBase, Revolute
 from contactlab.simulation import (
+    ConvexPoints,
+    HalfSpace,
+    Material,
+    ModelBuilder,
     RecordError,
     Recording,
+    RigidInertia,
     SimulationError,
     StepperState,
     TimeStepping,
+    Transform,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 
 class Garbage:

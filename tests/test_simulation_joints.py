@@ -1,7 +1,5 @@
 """Joints in worlds against closed forms: stops, damping, dry friction, drives, followers, loops."""
 
-from __future__ import annotations
-
 import math
 
 import joint_scenes as scenes
@@ -9,14 +7,17 @@ import numpy as np
 import pytest
 
 from contactlab.constraints import LoopConstraint
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive, problem_data_from
+from contactlab.formulation import problem_data_from
 from contactlab.formulation.model_problem.drives import DriveTerm, RowKind
-from contactlab.multibody import Model
 from contactlab.simulation import (
+    JointLimit,
+    Model,
+    PositionDrive,
     Simulation,
     SimulationConfigError,
     SimulationError,
     TimeStepping,
+    VelocityDrive,
     WorldBuilder,
     simulate,
     verify,

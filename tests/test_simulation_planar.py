@@ -1,7 +1,5 @@
 """Planar worlds: three coordinates per body, one direction of friction per contact, against closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,12 +7,21 @@ import pytest
 from scene_texts import CUBE, write
 from test_simulation_two_drivers import check_public_path
 
-from contactlab.contact import Box, Capsule, HalfSpace, Material
-from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Revolute
-from contactlab.simulation import SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import (
+    Box,
+    Capsule,
+    HalfSpace,
+    Material,
+    ModelBuilder,
+    RigidInertia,
+    SimulationConfigError,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.spatial import RigidInertia
 
 G = 9.81
 PLANE = (0.0, 1.0, 0.0)

@@ -1,7 +1,5 @@
 """Position projection: penetrations are undone in q, by a small displacement in the metric of the masses."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -11,19 +9,25 @@ import simulation_scenes as scenes
 from test_simulation_two_drivers import check_public_path
 
 import lcp
-from contactlab.contact import Box, Capsule, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
+    Box,
+    Capsule,
+    ConvexPoints,
+    HalfSpace,
     ImplausibleWarning,
     JointLimit,
+    Material,
+    ModelBuilder,
     Recording,
+    RigidInertia,
+    Sphere,
     TimeStepping,
+    Transform,
     WorldBuilder,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 DEPTH = 3e-3
 #: Depth that is left of extents of 80 mm: nine tenths of what is left alone.

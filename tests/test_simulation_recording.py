@@ -1,16 +1,13 @@
 """Runs that keep a record, and arrays formed when they are read: of `simulate` and of files."""
 
-from __future__ import annotations
-
 import copy
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from joint_scenes import busy
+from joint_scenes import busy, driven
+from record_runs import same
 from simulation_scenes import tumble
-from test_simulation_running import driven
 from test_simulation_sleep import piles
 
 from contactlab.drawing import playback_of
@@ -18,7 +15,6 @@ from contactlab.simulation import (
     Recording,
     Simulation,
     SimulationConfigError,
-    SimulationError,
     Sleep,
     TimeStepping,
     World,
@@ -28,12 +24,6 @@ from contactlab.simulation import (
 from contactlab.stepping.record_schema import FIELDS
 
 H = 0.01
-
-
-def same(one: Recording, other: Recording) -> None:
-    """Every array of the two, bit for bit."""
-    for name, rows in one.rows.items():
-        np.testing.assert_array_equal(rows, other.rows[name], name)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +40,7 @@ def test_the_record_is_that_of_simulate(make, options) -> None:
         run.step(tau, n=n)
         assert run.recording.n_steps == run.steps
     whole = simulate(world, stepper, steps=321, tau=tau)
-    same(whole, run.recording)
+    assert same(whole, run.recording)
     assert verify(run.recording.first(60)).holds
     assert run.recording is run.recording
 
@@ -68,10 +58,10 @@ def test_forces_and_targets_that_change_are_recorded(tmp_path) -> None:
     assert recording.rows["drive_target"][-1] == 0.1
     run.recording.save(tmp_path / "run.npz")
     opened = Recording.open(tmp_path / "run.npz")
-    same(recording, opened)
+    assert same(recording, opened)
     longer = simulate(world, stepper, steps=70, path=tmp_path / "run.npz", resume=True, tau=np.zeros(1))
     run.step(n=10)
-    same(longer, run.recording)
+    assert same(longer, run.recording)
 
 
 def test_a_reset_begins_a_record_of_its_own() -> None:
@@ -85,29 +75,9 @@ def test_a_reset_begins_a_record_of_its_own() -> None:
     run.reset(state)
     run.step(n=20)
     whole = simulate(world, stepper, steps=70)
-    same(simulate(world, stepper, steps=20, state=whole.state(50), tau=np.zeros(world.nv)), run.recording)
+    assert same(simulate(world, stepper, steps=20, state=whole.state(50), tau=np.zeros(world.nv)), run.recording)
     assert first.n_steps == 50
     assert verify(run.recording).holds
-
-
-def test_a_step_that_fails_ends_with_the_record_and_is_not_in_it() -> None:
-    run = Simulation(driven(), TimeStepping(H), record=True)
-    run.step(n=5)
-    with pytest.raises(SimulationError) as failure:
-        run.step([1e308])
-    assert failure.value.recording.n_steps == 5
-    run.step(n=5)
-    assert run.recording.n_steps == 10
-    assert verify(run.recording).holds
-
-
-def test_copies_record_from_where_they_begin() -> None:
-    run = Simulation(tumble(), TimeStepping(H), record=True)
-    run.step(n=30)
-    other = copy.deepcopy(run)
-    other.step(n=5)
-    assert other.recording.n_steps == 5
-    np.testing.assert_array_equal(other.recording.q[0], run.q)
 
 
 def test_what_was_not_kept_is_said() -> None:
@@ -115,14 +85,6 @@ def test_what_was_not_kept_is_said() -> None:
     for asked in (lambda: run.recording, lambda: playback_of(run)):
         with pytest.raises(SimulationConfigError, match="record=True"):
             asked()
-
-
-def test_a_run_is_shown_as_its_record() -> None:
-    run = Simulation(tumble(), TimeStepping(H), record=True)
-    run.step(n=30)
-    film, of_record = playback_of(run), playback_of(run.recording)
-    np.testing.assert_array_equal(film.time, of_record.time)
-    assert str(film.readout(30)) == str(of_record.readout(30))
 
 
 H_ROWS, STEPS = 0.01, 40
@@ -160,33 +122,6 @@ def test_whatever_is_read_first_the_arrays_are_those_of_a_file(make, tmp_path) -
         np.testing.assert_array_equal(array, filed.rows[name], name)
 
 
-def test_rows_are_a_mapping_of_arrays_that_nobody_writes_to() -> None:
-    """Read-only, the same object at every read, joined with others by |; a run of no step has them all, empty."""
-    rows = run_of(tumble()).rows
-    assert list(rows) == list(FIELDS)
-    assert len(rows) == len(FIELDS)
-    assert "contact_gap" in rows
-    for name in rows:
-        assert rows[name] is rows[name]
-        assert not rows[name].flags.writeable
-    other = rows | {"h": np.zeros(1)}
-    assert other["h"].size == 1
-    assert other["q"] is rows["q"]
-    with pytest.raises(KeyError):
-        rows["nothing"]
-    none = run_of(tumble(), steps=0)
-    assert none.rows["contact_gap"].shape == (0,)
-    assert none.rows["q"].shape[0] == 1
-
-
-def test_a_record_with_other_rows_is_another(tmp_path) -> None:
-    """Replaced values are read from a record and from its file."""
-    run = run_of(tumble())
-    other = replace(run, rows={**run.rows, "contact_gap": run.rows["contact_gap"] + 1.0})
-    other.save(tmp_path / "other.npz")
-    np.testing.assert_array_equal(Recording.open(tmp_path / "other.npz").contacts.gap, run.contacts.gap + 1.0)
-
-
 def test_a_run_leaves_nothing_to_the_next_one() -> None:
     """Runs of one world and stepper in turn, with forces, functions, other lengths, and one given up in between."""
     world, stepper = busy(), TimeStepping(H_ROWS)
@@ -212,13 +147,3 @@ def test_a_run_leaves_nothing_to_the_next_one() -> None:
         again = simulate(world, stepper, **plan)
         for name in FIELDS:
             np.testing.assert_array_equal(again.rows[name], alone.rows[name], name)
-
-
-def test_what_a_run_left_is_kept_while_others_go_on() -> None:
-    """The record of a run is not written to by the next one, whether it was read before or not."""
-    world, stepper = tumble(), TimeStepping(H_ROWS)
-    one = simulate(world, stepper, steps=STEPS)
-    simulate(world, stepper, steps=STEPS, tau=np.ones(world.nv))
-    same = simulate(world, TimeStepping(H_ROWS), steps=STEPS)
-    for name in FIELDS:
-        np.testing.assert_array_equal(one.rows[name], same.rows[name], name)

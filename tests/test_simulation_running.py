@@ -1,7 +1,5 @@
 """Runs that keep their memory, rollouts, single steps and wrenches: the same bits as `simulate`."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import math
@@ -14,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from body_contact_scenes import heap
-from joint_scenes import busy, pendulum
+from joint_scenes import busy, driven, pendulum
 from refusals import assert_messages
 from simulation_scenes import Outside, block, cube_at_rest, dropped_ball, tumble
 from test_custom_loops import Together, carts
@@ -24,16 +22,18 @@ from test_simulation_kinematic import PLATE, accelerated, brick, world_with
 from test_simulation_planar import world_of
 from test_simulation_sleep import piles
 
-from contactlab.contact import Box, Material, Sphere
 from contactlab.multibody import body_pose, point_jacobian
 from contactlab.simulation import (
     Batch,
+    Box,
     EventDriven,
-    PositionDrive,
+    Material,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
     SimulationError,
     Sleep,
+    Sphere,
     StepperState,
     TimeStepping,
     World,
@@ -42,16 +42,8 @@ from contactlab.simulation import (
     rollout,
     simulate,
 )
-from contactlab.spatial import RigidInertia
 
 H = 0.01
-
-
-def driven() -> World:
-    """A pendulum that a servo holds."""
-    builder = pendulum(0.3)
-    builder.add_drive(PositionDrive("rod", 0.0, 50.0, 5.0, name="servo"))
-    return builder.build()
 
 
 @pytest.mark.parametrize(
@@ -382,16 +374,6 @@ def test_event_driven_motion_feels_wrenches_at_every_instant() -> None:
     )
 
 
-def test_a_wrench_moves_each_world_of_a_batch_by_its_own_mass() -> None:
-    builder = WorldBuilder((0.0, 0.0, 0.0))
-    builder.add_free_body(
-        "cube", RigidInertia.solid_box(4.0, (0.1,) * 3), Box.cube(0.1), Material(0.5), (0, 0, 0, 1, 0, 0, 0)
-    )
-    batch = Batch([free(), builder.build()], TimeStepping(H), threads=1)
-    batch.step(f_ext={"cube": Wrench((1.0, 0.0, 0.0))})
-    np.testing.assert_allclose(batch.v[:, 0], [H / 2.0, H / 4.0], rtol=1e-14)
-
-
 def test_a_push_beyond_friction_slides_a_cube_and_one_within_does_not() -> None:
     for push, speed in ((4.0, 0.0), (6.0, (6.0 - 0.5 * 9.81) * 0.1)):
         run = Simulation(cube_at_rest(), TimeStepping(H))
@@ -421,14 +403,6 @@ def test_wrong_wrenches_are_named_and_nothing_moves(f_ext: Any, message: str) ->
         with pytest.raises(SimulationConfigError, match=message):
             act()
     assert run.steps == 0
-
-
-def test_wrenches_of_the_wrong_number_of_runs_are_refused() -> None:
-    batch = Batch(free(), TimeStepping(H), [free().initial_state()] * 3, threads=1)
-    for given, message in ((np.zeros(6), r"\(3, 6\), got \(6,\)"), (Wrench(np.zeros((2, 3))), r"got \(2, 3\)")):
-        with pytest.raises(SimulationConfigError, match=message):
-            batch.step(f_ext={"cube": given})
-    assert not batch.steps.any()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 The table has every kind of world: free bodies, bodies in contact, trees, rows of joints, rods and springs.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

@@ -1,17 +1,23 @@
 """Bad input is refused before anything is computed, with the field and the value named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes
 from refusals import assert_fields, assert_messages
 
 import lcp
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.simulation import SimulationConfigError, StepperState, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
-from contactlab.spatial.errors import FieldError
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    SimulationConfigError,
+    StepperState,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
+from contactlab.spatial import FieldError
 
 pytestmark = pytest.mark.nojit
 

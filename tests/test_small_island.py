@@ -1,7 +1,5 @@
 """Few contacts that continue to stick are solved in the space of their forces, with equal forces; others are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ Whatever a page leaves to its reader (a world, a file, the rows of a problem) is
 blocks run in the order of the page. Complete pages are in `test_tutorials.py`.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -19,12 +17,20 @@ import test_tutorials
 
 import lcp
 from contactlab import multibody as mb
-from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.lab.datasets.recordings import load_planar_impacts
-from contactlab.multibody import joints
-from contactlab.simulation import Recording, TimeStepping, World, WorldBuilder, simulate
-from contactlab.world import VisualMesh
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    Recording,
+    TimeStepping,
+    VisualMesh,
+    World,
+    WorldBuilder,
+    joints,
+    simulate,
+)
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DOCS = Path(__file__).resolve().parents[1] / "docs"

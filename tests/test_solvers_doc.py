@@ -1,7 +1,5 @@
 """The table of the page on solvers agrees with the traits and docstrings of the code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from readme_table import solver_rows

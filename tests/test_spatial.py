@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -179,10 +176,3 @@ def test_a_flat_plate_is_allowed():
     """The triangle inequality holds with equality for a lamina, for any axes."""
     R = quaternion.to_matrix(quaternion.normalize([1.0, 0.3, -0.2, 0.5]))
     RigidInertia(1.0, inertia=R @ np.diag([0.3, 0.4, 0.7]) @ R.T)
-
-
-def test_errors_survive_a_trip_between_processes():
-    """Typed errors can be pickled, as worker processes need."""
-    again = pickle.loads(pickle.dumps(SpatialError("mass", "must be positive")))
-    assert isinstance(again, SpatialError)
-    assert (again.field, str(again)) == ("mass", "mass: must be positive")

@@ -1,19 +1,24 @@
 """The strategies for an island's forces: each alone, named in the record; piles hold mechanically, too."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import lcp
 from contactlab import EqualCompliance, ForceChoice
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.simulation import SimulationConfigError, TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia
-from lcp.contacts.kernels import strategy_loop as kernels
-from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategies_of, strategy_mask
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
+    SimulationConfigError,
+    Sphere,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+    verify,
+)
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategies_of
 
 
 def pile(seed: int = 0) -> World:
@@ -29,15 +34,6 @@ def pile(seed: int = 0) -> World:
             inertia, shape = RigidInertia.solid_box(0.6, (0.05, 0.05, 0.05)), Box.cube(0.05)
         builder.add_free_body(f"body {i}", inertia, shape, material, q=(*place, 1, 0, 0, 0))
     return builder.build()
-
-
-def test_the_table_is_that_of_the_kernels() -> None:
-    assert len(set(STRATEGY_NAMES)) == len(STRATEGY_NAMES) == 5
-    assert tuple(RECORDED[code] for code in kernels.STRATEGY_CODES) == STRATEGY_NAMES
-    assert strategy_mask(STRATEGY_NAMES) == kernels.ALL_STRATEGIES
-    assert strategy_mask(()) == 0
-    page = (Path(__file__).parents[1] / "docs" / "contact_solver.md").read_text(encoding="utf-8")
-    assert [name for name in STRATEGY_NAMES if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])

@@ -1,7 +1,5 @@
 """Sweeps on one machine: the same rows in any process, each once, for any effect of a task on its process."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -146,22 +144,6 @@ def test_poisoned_tasks(poisoned: dict[str, dict[str, Any]], kind: str, outcome:
     row = poisoned[kind]
     assert row["outcome"] == outcome
     assert error in row["error"]
-
-
-@pytest.mark.slow
-def test_a_poisoned_task_harms_no_other(poisoned: dict[str, dict[str, Any]]) -> None:
-    """Those that only print, or read what is not there, are well; the traceback ends in the task's own file."""
-    assert poisoned["fine"]["value"] == poisoned["print"]["value"] == 1.0
-    assert "sweep_tasks.py" in poisoned["raise"]["error"]
-    assert "sweep_tasks.py" in poisoned["segfault"]["error"]
-
-
-@pytest.mark.slow
-def test_a_time_limit_needs_no_names_of_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that the sweep ends has the outcome timeout, too, where exit statuses do not name a signal."""
-    monkeypatch.setattr(signal, "Signals", ())
-    row = sweep(sweep_tasks.poison, [{"kind": "hang"}], jobs=1, time_limit=2.0).rows[0]
-    assert row["outcome"] == "timeout"
 
 
 @pytest.mark.slow

@@ -1,8 +1,5 @@
 """Sweeps on a real Dask scheduler with three worker processes: the same rows, though workers are killed."""
 
-from __future__ import annotations
-
-import csv
 import importlib.util
 import json
 import os
@@ -17,9 +14,7 @@ from typing import Any
 import pytest
 import sweep_tasks
 from test_sweep import WALKS, bits, computed
-from test_sweep_experiments import experiment
 
-from contactlab.cli import main
 from contactlab.lab import SweepError, sweep
 from contactlab.lab.sweeps import workers as cluster_module
 
@@ -137,31 +132,6 @@ def test_a_stopped_sweep_leaves_the_cluster_free(cluster: Cluster, tmp_path: Pat
     assert sweep(sweep_tasks.walk, WALKS, cluster=cluster.address).failures == []
     assert time.monotonic() - begun < 100.0
     assert sweep(sweep_tasks.walk, tasks[:1], out=tmp_path, jobs=1).computed == 0
-
-
-@pytest.mark.slow
-def test_a_function_the_cluster_does_not_have_ends_the_sweep(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would fail in every row."""
-    monkeypatch.setattr(sweep_tasks.walk, "__name__", "walk")
-    monkeypatch.setattr(sweep_tasks, "only_here", sweep_tasks.walk, raising=False)
-    monkeypatch.setattr(sweep_tasks.walk, "__qualname__", "only_here")
-    with pytest.raises(SweepError, match=r"cannot load sweep_tasks\.only_here: KeyError"):
-        sweep(sweep_tasks.walk, WALKS, cluster=cluster.address)
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def test_the_command_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
-    """A scene over parameters and seeds: the cluster's table equals one process's, bit for bit except for times."""
-    path = experiment(tmp_path)
-    assert main(["sweep", str(path), "--out", str(tmp_path / "there"), "--cluster", cluster.address]) == 0
-    assert main(["sweep", str(path), "--out", str(tmp_path / "here"), "--workers", "1"]) == 0
-    there, here = (table(tmp_path / name / "rows.csv") for name in ("there", "here"))
-    assert len(there) == 4
-    assert [{**row, "seconds": ""} for row in there] == [{**row, "seconds": ""} for row in here]
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Sweeps of scenes: rows against single runs, errors before anything runs, the command."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

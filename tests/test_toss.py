@@ -1,7 +1,5 @@
 """Cube tosses: the reader refuses what it must, the metric is the published one, the runs are scored and certified."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import assert_messages
 
 from contactlab.lab.datasets import CubeTosses, DatasetError, load_cube_tosses, save_cube_tosses
 from contactlab.spatial import quaternion
@@ -244,10 +243,11 @@ def test_rounded_cube_touches_where_the_cube_does() -> None:
 
 def test_springs_exclude_what_they_replace() -> None:
     """No restitution beside a stiffness, no damper without a spring."""
-    with pytest.raises(ValueError, match="restitution"):
-        TossSettings(restitution=0.1, stiffness=1e4)
-    with pytest.raises(ValueError, match="dissipation"):
-        TossSettings(dissipation=1.0)
+    assert_messages(
+        ValueError,
+        ("restitution", lambda: TossSettings(restitution=0.1, stiffness=1e4)),
+        ("dissipation", lambda: TossSettings(dissipation=1.0)),
+    )
 
 
 def test_measured_toss_is_followed(shared: Path) -> None:

@@ -1,7 +1,5 @@
 """Ensembles of tosses: draws, the medoid of paths, scores with known closed forms."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

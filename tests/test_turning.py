@@ -1,31 +1,32 @@
 """Runs and states that continue in another world: other numbers, other bodies."""
 
-from __future__ import annotations
-
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from joint_scenes import busy
+from joint_scenes import busy, driven
 from refusals import assert_messages
 from simulation_scenes import G, incline, tumble
-from test_batch import crate, driven
+from test_batch import crate
 from test_simulation_sleep import SLEEPY, piles
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    RigidInertia,
     Simulation,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     World,
     WorldBuilder,
     simulate,
     transfer_state,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 H = 0.01
 
@@ -128,20 +129,6 @@ def test_a_record_begins_anew_and_is_of_the_new_world() -> None:
     assert verify(run.recording).holds
 
 
-def test_reset_copies_and_notices_follow() -> None:
-    first, second = crate(), crate(mass=3.0, half=0.12)
-    run = Simulation(first, TimeStepping(H))
-    run.step(n=20)
-    run.switch_world(second)
-    twin = copy.deepcopy(run)
-    for one in (run, twin):
-        one.step(n=20)
-    np.testing.assert_array_equal(run.q, twin.q)
-    run.reset()
-    np.testing.assert_array_equal(run.q, second.initial_state().q)
-    assert run.time == 0.0
-
-
 def test_another_layout_is_refused_by_what_differs_and_the_run_goes_on() -> None:
     run, twin = (Simulation(crate(), TimeStepping(H)) for _ in range(2))
     run.step(n=10)
@@ -193,16 +180,6 @@ def test_there_and_back_is_the_same_state() -> None:
     back = transfer_state(there, more, few)
     for name in ("q", "v", "time", "h", "contact_ids", "z", "row_ids", "row_z"):
         np.testing.assert_array_equal(getattr(back, name), getattr(start, name))
-
-
-def test_ids_carried_are_those_that_the_new_world_finds() -> None:
-    few, more = boxes(("low", "high")), boxes(("aside", "low", "high"), grounds=("pit", "floor"))
-    there = transfer_state(stood(few).state, few, more)
-    np.testing.assert_array_equal(np.setdiff1d(there.contact_ids, stood(more).state.contact_ids), [])
-    # Those of a pair that changed places are forgotten, as its normals and features are other ones.
-    turned = transfer_state(stood(few).state, few, boxes(("high", "low")))
-    assert turned.contact_ids.size == 4
-    assert (turned.contact_ids >= 0).all()
 
 
 def test_a_tower_that_loses_its_neighbour_goes_on_as_if_it_had_never_been() -> None:

@@ -1,7 +1,5 @@
 """Whether a contact problem has one velocity, several or none: closed forms, proofs, and what stays open."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simulation_scenes as scenes
@@ -213,15 +211,3 @@ def test_larger_problems_are_decided_by_branches():
     proven = motion_is_unique(one, max_n=6, max_nodes=400)
     assert proven.verdict is motion_is_unique(one).verdict
     assert "cut off with a proof" in str(proven)
-
-
-def test_the_comparison_says_what_it_did_not_search():
-    """No line is left out."""
-    table = impact.compare(ladder(1.4, [-0.14, -0.33, 1.22], 0.2), restitution=0.0, max_n=4)
-    assert table.solutions is None
-    assert table.unique is None
-    assert "not searched to the end" in str(table)
-    table = impact.compare(ladder(1.4, [-0.14, -0.33, 1.22], 1.0), restitution=0.0)
-    assert table.unique is False
-    assert "several velocities" in str(table)
-    assert table.solutions == table.uniqueness.enumerated > 1

@@ -1,7 +1,5 @@
 """Contacts that a record does not list are missed by its verification, between bodies and on meshes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from body_contact_scenes import (
@@ -15,10 +13,25 @@ from body_contact_scenes import (
 from mesh_shapes import flat, hull, notched_block, terrain
 
 from contactlab.cli import main
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
 from contactlab.contact.detection import distance
-from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    Box,
+    Capsule,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Material,
+    Mesh,
+    Recording,
+    RigidInertia,
+    Sphere,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.verification.pair_coverage import mesh_excess
 from contactlab.verification.proximity import ShapePose, core_of, nearest
 

@@ -1,7 +1,5 @@
 """How far recorded forces are from the selected ones, by another method; and what a verification costs."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 
@@ -14,9 +12,20 @@ from test_selection import grasp
 import lcp
 from contactlab import ForceChoice
 from contactlab.certificate import SELECTED_WITHIN, VERIFIED_WITHIN
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.simulation import Oscillation, Recording, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.simulation import (
+    Box,
+    HalfSpace,
+    Material,
+    Oscillation,
+    Recording,
+    RigidInertia,
+    Sphere,
+    TimeStepping,
+    Transform,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.verification import equal_compliance_check
 
 
@@ -186,13 +195,6 @@ def test_a_load_shared_by_two_contacts_is_halved_at_any_compliance(eps):
     found = equal_compliance_check._near(W, b, mu, None, eps, uneven)
     assert found is not None
     np.testing.assert_allclose(found[:2], 0.5, atol=1e-4)
-
-
-def test_the_kernels_mark_by_the_tolerance_that_is_stated():
-    """One number, in two places: kernels do not import the certificate."""
-    from lcp.contacts.kernels import compliance_continuation as kernels
-
-    assert kernels.SELECTED_WITHIN == SELECTED_WITHIN
 
 
 @pytest.mark.slow

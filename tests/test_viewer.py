@@ -1,7 +1,5 @@
 """In the browser: replays of steps and events are one small file; live views; switches; what a client sees."""
 
-from __future__ import annotations
-
 import gc
 import json
 import queue
@@ -13,27 +11,25 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from matplotlib.lines import Line2D
 
-import lcp
-from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.drawing import ForceScale, SceneGeometry, playback_of
-from contactlab.drawing.parts import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
-from contactlab.plotting import picture, plot_convergence
+from contactlab.drawing import playback_of
 from contactlab.simulation import (
-    STICK,
+    Box,
+    ConvexPoints,
     EventDriven,
     EventKind,
     EventRecording,
+    HalfSpace,
+    Material,
     Recording,
+    RigidInertia,
+    Sphere,
     StepResult,
     TimeStepping,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia
-from contactlab.viewer import PlaybackView, live, write_html_replay
-from contactlab.viewer.scene import TOGGLES, Controls, SceneView, free_port, legend, serving
+from contactlab.viewer import live, write_html_replay
 
 
 @pytest.fixture(scope="module")
@@ -70,20 +66,6 @@ def test_replay_is_one_small_file_and_leaves_nothing_running(
     assert threading.active_count() <= before + 1
 
 
-@pytest.mark.filterwarnings("default")
-def test_recordings_stand_beside_each_other(recording: Recording) -> None:
-    """Each at its place, under its name, with one scale of arrows; a camera has to see both."""
-    with serving(free_port()) as server:
-        alone = PlaybackView(server.scene, {"": recording}, root="/alone")
-        both = PlaybackView(
-            server.scene, {"a": recording, "b": recording}, places=[(-2, 0, 0), (2, 0, 0)], root="/both"
-        )
-        assert np.array_equal(alone.times, both.times)
-        assert np.ptp(both.points[:, 0]) > 4.0 > np.ptp(alone.points[:, 0])
-        both.show(len(both.times) - 1)
-        assert both.caption(3) == alone.caption(3)
-
-
 def test_the_replay_decimates_and_says_so(recording: Recording, tmp_path: Path) -> None:
     """10 frames per second of 0.4 s are 5 states of 201; progress counts them; without forces there is no legend."""
     told: list[tuple[int, int]] = []
@@ -118,53 +100,6 @@ def test_live_shows_a_world_while_it_is_simulated(recording: Recording) -> None:
         np.testing.assert_allclose(seen, [0.016, 0.032, 0.04])
         assert "t = 0.040 s" in view._view._text.text
     assert not [t.name for t in threading.enumerate() if "viser" in t.name.lower()]
-
-
-@pytest.mark.filterwarnings("default")
-def test_switches_hide_and_show(recording: Recording) -> None:
-    """Every toggle acts on its nodes; ids get their labels when they are wanted."""
-    rotations, origins = recording.poses()
-    stage = SceneGeometry.of(recording.world, rotations, origins)
-    film = playback_of(recording)
-    scale = film.scale(stage.size)
-    last = recording.n_steps
-    with serving(free_port()) as server:
-        view = SceneView(server.scene, recording.world, stage, stage.high)
-        for name, shown in TOGGLES.items():
-            view.toggle(name, shown=not shown)
-        arrows = film.arrows(last, scale)
-        view.show(rotations[last], origins[last], arrows, "text")
-        assert not view._forces[STICK].visible
-        for mode, handle in view._forces.items():
-            assert np.asarray(handle.colors).tolist() == list(srgb_to_linear(MODE_COLORS[mode]))
-            assert len(handle.points) == max(1, int((arrows.modes == mode).sum()))
-        assert view._normals.visible
-        assert [label.text for label in view._labels] == [f"{int(i) & 0xFFFFFF:x}" for i in arrows.ids[:60]]
-        controls = Controls(server, view, recording.world, scale)
-        controls.show_readout(film.readout(last))
-        assert "energy" in controls._numbers.content
-
-
-def test_legends_say_each_mode_in_its_colour(recording: Recording) -> None:
-    """The same words and colours in the browser and on paper, and the scale of the arrows."""
-    scale = ForceScale(0.1, 1.0)
-    page = legend(scale)
-    handles = picture(recording, 0.4, size=(700, 200)).legends[0].legend_handles
-    drawn = {str(one.get_label()): one.get_color() for one in handles if one is not None and isinstance(one, Line2D)}
-    for mode, color in MODE_COLORS.items():
-        assert f"color:rgb{color};" in page
-        assert f"</span> {MODE_NAMES[mode]}</div>" in page
-        assert drawn[MODE_NAMES[mode]] == hexadecimal(color)
-    assert str(scale) in page
-    assert any(label.startswith("force on the body, ") for label in drawn)
-
-
-def test_plot_of_a_race_is_a_picture(tmp_path: Path) -> None:
-    """The picture is a PNG, for any traces and statuses of the solvers."""
-    problem = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
-    results = {s.__name__: lcp.solve(problem, s(), trace=True) for s in lcp.ALL_SOLVERS}
-    path = plot_convergence(tmp_path / "race.png", results, title="two contacts")
-    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def dropped(height: float, e: float) -> EventRecording:
@@ -223,29 +158,6 @@ def test_a_film_shows_forces_and_impulses():
     rotations, origins = film.poses()
     assert rotations.shape == (len(film.time), 1, 3, 3)
     np.testing.assert_allclose(origins[0, 0], (0, 0, 0.15), rtol=0, atol=1e-12)
-
-
-@pytest.mark.filterwarnings("default")  # viser's own
-def test_replay_of_events_is_one_file(tmp_path: Path) -> None:
-    """The file is written as for time stepping, with the states of the film."""
-    pytest.importorskip("viser")
-    from contactlab.viewer import write_html_replay
-
-    recording = dropped(0.05, 0.5)
-    page = write_html_replay(recording, tmp_path / "a.html", fps=10.0).read_text(encoding="utf-8")
-    assert f"6 of {len(playback_of(recording).time)} states" in page
-
-
-def test_picture_of_events_is_a_picture(tmp_path: Path) -> None:
-    """At a time within the run."""
-    pytest.importorskip("matplotlib")
-    from contactlab.plotting import picture
-
-    recording = dropped(0.05, 0.5)
-    picture(recording, 0.2, path=tmp_path / "a.png", size=(80, 60))
-    assert (tmp_path / "a.png").read_bytes()[1:4] == b"PNG"
-    with pytest.raises(ValueError, match="not within"):
-        picture(recording, 2.0)
 
 
 PATIENCE = 20.0  # seconds until what was sent must have come

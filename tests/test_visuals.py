@@ -1,7 +1,5 @@
 """Looks of robots: visuals of descriptions are kept, read when drawn, and drawn by all pictures in the same way."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys
@@ -10,22 +8,26 @@ import numpy as np
 import pytest
 from collada_texts import collada
 
-from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, mesh_files
+from contactlab.contact import mesh_files
 from contactlab.drawing import SceneGeometry, parts, visual_meshes
 from contactlab.drawing.parts import BODIES, UNPAINTED
-from contactlab.multibody import body_poses
-from contactlab.multibody.urdf import UrdfWarning
+from contactlab.multibody import UrdfWarning, body_poses
 from contactlab.recording.storage import read_meta
 from contactlab.simulation import (
+    Box,
+    Cylinder,
+    Material,
     Recording,
+    RigidInertia,
     SimulationConfigError,
+    Sphere,
     TimeStepping,
+    Transform,
     VisualMesh,
     World,
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 pytest.importorskip("trimesh")
 
@@ -149,14 +151,6 @@ def test_a_mesh_that_cannot_be_read_is_named_and_what_touches_is_drawn(robot):
     assert caught[0].filename == __file__
     np.testing.assert_allclose(fin.solid.vertices.max(axis=0), 0.05)
     assert [part.color for part in parts_of(world, "trunk")] == [RED]
-
-
-def test_without_trimesh_shapes_are_drawn(robot, monkeypatch):
-    """And the extra is named."""
-    monkeypatch.setitem(sys.modules, "trimesh", None)
-    world = World.from_urdf(robot, floating_base=True, collisions=False)
-    with pytest.warns(UrdfWarning, match=r"\.\[viz\]"):
-        assert parts_of(world, "fin") == []
 
 
 def test_visuals_of_ones_own():
@@ -324,44 +318,3 @@ def test_geoms_look_as_in_mujocos_viewer(tmp_path):
     with pytest.warns(UrdfWarning, match="w: is in none"):
         kept = parts_of(Recording.open(tmp_path / "run.npz").world, "a")
     assert RED in {part.color for part in kept}
-
-
-def test_the_camera_fits_what_moves(robot):
-    """Neither half-spaces nor distant bodies count: a robot fills most of the picture, on screen and in print."""
-    pytest.importorskip("viser")
-    from contactlab.viewer.scene import WINDOW, aim_camera
-
-    builder, material = WorldBuilder(), Material(0.5)
-    builder.add_half_space("floor", HalfSpace(), material)
-    builder.add_half_space("wall", HalfSpace((1, 0, 0), -30.0), material)
-    builder.add_fixed_body("stage", Box((20.0, 20.0, 0.1)), material, Transform(p=(0, 0, -0.2)))
-    builder.add_fixed_body("near", Box.cube(0.1), material, Transform(p=(0.5, -0.5, 0.1)))
-    builder.add_urdf(robot, floating_base=True, stand_on="floor")
-    world = builder.build()
-    stage = stage_of(world)
-
-    class Camera:
-        """What viser's has."""
-
-        fov = look_at = position = None
-
-    camera = Camera()
-    words = aim_camera(camera, stage.usual_points)
-    eye, at = np.array(camera.position), np.array(camera.look_at)
-    ahead = (at - eye) / np.linalg.norm(at - eye)
-    right = np.cross(ahead, (0, 0, 1)) / np.linalg.norm(np.cross(ahead, (0, 0, 1)))
-    up = np.cross(right, ahead)
-    rotations, origins = body_poses(world.model, world.initial_q)
-    half = np.tan(0.5 * camera.fov) * np.array([WINDOW[0] / WINDOW[1], 1.0])
-
-    def on_screen(points):
-        places = np.stack(((points - eye) @ right, (points - eye) @ up), axis=-1)
-        return places / ((points - eye) @ ahead)[..., None] / half
-
-    parts = [part for part in stage.parts if world.model.names[part.body] != "stage"]
-    solids = [part.solid.transformed(rotations[part.body], origins[part.body]).vertices for part in parts]
-    seen = on_screen(np.concatenate(solids))
-    assert np.abs(seen).max() <= 1.0
-    assert np.ptp(seen, axis=0).max() > 2.0 * 0.85
-    assert seen[:, 1].max() < on_screen(words)[1] < 1.0
-    assert np.abs(stage.points).max() < 5.0

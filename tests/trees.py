@@ -1,15 +1,10 @@
 """Random models of every joint, for the tests of what must hold for all of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.model import Model
+from contactlab.multibody import Model, ModelBuilder, joints, random_configuration
 from contactlab.spatial import RigidInertia, Transform, quaternion
 
 #: Joints that "all" stands for.

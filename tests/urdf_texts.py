@@ -1,7 +1,5 @@
 """Small robot descriptions, as text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

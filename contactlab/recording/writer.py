@@ -29,7 +29,6 @@ from contactlab.recording.storage import (
     writing,
 )
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
-from contactlab.stepping.step_result import by_number
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.state import StepperState
 from contactlab.world.world import World

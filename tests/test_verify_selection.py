@@ -190,7 +190,7 @@ def test_a_load_shared_by_two_contacts_is_halved_at_any_compliance(eps):
 
 def test_the_kernels_mark_by_the_tolerance_that_is_stated():
     """One number, in two places: kernels do not import the certificate."""
-    from lcp.contacts.kernels import compliance_continuation as kernels
+    from lcp.contacts.kernels import active_set as kernels
 
     assert kernels.SELECTED_WITHIN == SELECTED_WITHIN
 

@@ -70,7 +70,7 @@ ACCELERATION_FORMULAS = {
 
 #: Maximum distance from the selected forces, relative to the largest force, of forces that count as selected:
 #: `ForceChoice.EQUAL_COMPLIANCE`. The kernels that mark them have the same number
-#: (`lcp.contacts.kernels.compliance_continuation`).
+#: (`lcp.contacts.kernels.active_set`).
 SELECTED_WITHIN = 1e-3
 #: The tolerance of `verify`, which computes these forces with other compliances.
 VERIFIED_WITHIN = 5e-3

@@ -197,6 +197,13 @@ def test_a_load_shared_by_two_contacts_is_halved_at_any_compliance(eps):
     np.testing.assert_allclose(found[:2], 0.5, atol=1e-4)
 
 
+def test_the_kernels_mark_by_the_tolerance_that_is_stated():
+    """One number, in two places: kernels do not import the certificate."""
+    from lcp.contacts.kernels import active_set as kernels
+
+    assert kernels.SELECTED_WITHIN == SELECTED_WITHIN
+
+
 @pytest.mark.slow
 def test_a_hundred_balls_are_verified_within_forty_times_their_run():
     """Every step of a second."""

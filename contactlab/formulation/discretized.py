@@ -285,7 +285,7 @@ def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray
     With bilateral rows, v+ is computed only from the forces and M^-1, so that its certificate tests the forces. At
     acceleration level h is 1 and v+ an acceleration.
     """
-    from lcp.contacts.kernels.recover import recover
+    from lcp.contacts.kernels.boxed_rows import recover
 
     nu = blocks.nc + blocks.nr + blocks.nl
     f = np.empty(nu + blocks.nbox)
@@ -301,7 +301,7 @@ def add_bilateral_forces(
     h: float, rows: UnilateralRows, blocks: Blocks, f: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return bilateral forces (nb,) of minimum norm for forces f (nu + nbox,) of the other rows, and the motion."""
-    from lcp.contacts.kernels.recover import add_impulses
+    from lcp.contacts.kernels.boxed_rows import add_impulses
 
     unilateral = free_motion(blocks).copy()
     responses = np.ascontiguousarray(without_bilateral(blocks, force_responses(blocks)))

@@ -270,7 +270,7 @@ def _certify(
 
 def _boxed(rows: ContactSystem, packed: FloatArray, v_plus: FloatArray, size: FloatArray) -> FloatArray | None:
     """Return the conditions of the boxed rows from the kernel; None without such rows."""
-    from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+    from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, certify_boxed
 
     if rows.lo.size == 0:
         return None

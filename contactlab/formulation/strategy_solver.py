@@ -27,10 +27,9 @@ from contactlab.formulation.discretized import (
 )
 from contactlab.formulation.friction_backend import friction_objection, verified
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.island_solver import solve_island
+from lcp.contacts.island_solver import contact_column_ranges, solve_island
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
-from lcp.contacts.trees import contact_column_ranges
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
 # Number of unknowns above which a sparse matrix may cost less than a dense one, and its largest fraction of nonzeros.
@@ -67,7 +66,7 @@ class EqualCompliance:
     set. One corner of a face then carries all of its load, and a gripped box does not move like a real one. This solver
     selects the forces of contacts with a compliance eps, equal for all contacts and directions, in the limit of
     zero compliance. They solve the rigid problem. They are computed in the space of the velocities: from large to small
-    eps, then by proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints stay rigid.
+    eps, then by proximal points (`lcp.contacts.kernels.active_set`). Rows of joints stay rigid.
 
     Parameters
     ----------

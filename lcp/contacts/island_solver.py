@@ -6,11 +6,14 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lcp.interruptible import cpu_seconds
 
 if TYPE_CHECKING:
     from lcp.contacts.kernels.island_acceptance import IslandProblem, IslandSolution
+
+Indices = NDArray[np.int64]
 
 
 class IslandResult(NamedTuple):
@@ -27,8 +30,7 @@ def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResul
 
     The others are not started after the ``deadline``, in CPU seconds.
     """
-    from lcp.contacts.kernels.certify import CERT_SIZE
-    from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
+    from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, CERT_SIZE
     from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, STATE, IslandSolution
     from lcp.contacts.kernels.solver_state import state_int_size
     from lcp.contacts.kernels.strategies import workspace_float_size
@@ -69,3 +71,33 @@ def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResul
         found = solve_fallback(case, answer, wf, wi)
         systems += found.systems
     return IslandResult(answer, found.attempt, found.outcome, systems)
+
+
+def contact_column_ranges(starts: Indices, nc: int, contact: Indices, column: Indices) -> Indices | None:
+    """Return the columns (nc, 4) of each contact's rows, see `lcp.contacts.kernels.column_ranges`.
+
+    Parameters
+    ----------
+    starts
+        (nt + 1,) first velocity of each tree, ascending.
+    nc
+        Number of contacts.
+    contact, column
+        Entries of their rows that are not zero.
+
+    Returns
+    -------
+    ndarray or None
+        None if a contact acts on more than two trees.
+    """
+    tree = np.searchsorted(starts, column, side="right") - 1
+    first, last = np.full(nc, starts.size - 2), np.zeros(nc, dtype=np.int64)
+    np.minimum.at(first, contact, tree)
+    np.maximum.at(last, contact, tree)
+    if ((tree != first[contact]) & (tree != last[contact])).any():
+        return None
+    # A contact without entries has found no tree.
+    lower, upper = np.minimum(first, last), np.maximum(first, last)
+    spans: Indices = np.stack((starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]), axis=1)
+    spans[lower == upper, 2] = spans[lower == upper, 3]
+    return spans

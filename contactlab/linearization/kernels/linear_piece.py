@@ -60,7 +60,7 @@ from contactlab.stepping.kernels.layout import (
     StepControl,
     StepWork,
 )
-from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_law import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 
 

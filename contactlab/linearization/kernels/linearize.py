@@ -46,7 +46,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from lcp.compiler.bound_call import unpack_arguments
 from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.contact_modes import OPEN, STICK
+from lcp.contacts.kernels.contact_law import OPEN, STICK
 from lcp.kernels import kernel
 
 

@@ -42,7 +42,7 @@ from contactlab.linearization.kernels.linear_piece import (
 )
 from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.layout import GAP, Chunk, JointRows, PackedWorld, Parameters, StepControl, StepWork
-from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_law import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 
 #: Maximum number of mode changes along a direction.

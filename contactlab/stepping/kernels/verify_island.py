@@ -53,12 +53,11 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import copy_variables, moment_impulses
 from lcp.compiler.kernels import copy_array, fill_array
-from lcp.contacts.kernels.certify import CERT_SIZE, certify
-from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+from lcp.contacts.kernels.boxed_rows import recover
+from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, CERT_SIZE, certify, certify_boxed
 from lcp.contacts.kernels.condition_scales import row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandSolution, judge_posed, scales_float_size
-from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.rest import STILL, is_still, may_rest
 from lcp.contacts.kernels.strategy_loop import NO_STRATEGY, REST
 from lcp.kernels import kernel

@@ -2,7 +2,8 @@
 
 All contacts have the compliance eps in every direction, so rates s give the forces P(-s / eps) (`contact_law`). The
 velocities then solve an equation without redundancy: modes give forces and rates, which give new modes. Forces of joint
-rows are kept from one eps to the next.
+rows are kept from one eps to the next. The limit for small eps are the equal-compliance forces. They are found from the
+modes of given forces, for the final eps directly or for decreasing ones.
 
 Block Gauss-Seidel over the contacts (Jourdan, Alart and Jean 1998) shows quickly which contacts carry load and which
 slide; the active set starts from these modes. A sweep computes each force from the rate of its row only, and updates
@@ -11,18 +12,21 @@ the velocities.
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from typing import Final, NamedTuple
 
+from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
+    SLIDE_EDGE,
     ContactState,
     FrictionCone,
     contact_rates,
     fill_contact_rates,
     fill_force_jacobian,
     friction_bound,
-    nearest_force,
+    mode_of,
     projected_force,
     proximal_response,
     tangential_response,
@@ -31,8 +35,8 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, update_modes
-from lcp.contacts.kernels.solver_state import JointRowState, SolverState
-from lcp.kernels import kernel
+from lcp.contacts.kernels.solver_state import JointRowState, SolverState, copy_rows
+from lcp.kernels import Floats, kernel
 
 # Newton steps from given modes.
 MAX_ACTIVE_SET_STEPS: Final = 6
@@ -49,6 +53,30 @@ NEAR_LAW: Final = 1e-6
 CREEPING: Final = 1e-3
 # Rounds in which the forces of joint rows are kept.
 JOINT_ROUNDS: Final = 3
+# Final compliance: this fraction of the smallest diagonal response, at least this fraction of the largest.
+MIN_COMPLIANCE: Final = 1e-7
+SMALLEST_COMPLIANCE: Final = 1e-9
+# Factor between two compliances; Newton steps for each; systems after which the continuation is given up.
+SHRINK: Final = 0.03
+STEPS: Final = 8
+MAX_SYSTEMS: Final = 150
+# Contacts up to which many proximal points are used to reach the rigid problem.
+SMALL_ISLAND_CONTACTS: Final = 64
+# Steps after which the next one is longer; factor at which the continuation is given up.
+FAST_STEP_ITERATIONS: Final = 3
+MAX_SHRINK: Final = 0.9
+# The rigid forces are the selected ones if they differ from the forces at the path's end by at most this fraction of
+# the largest. If gaps contradict one another, proximal points can lead to others.
+SELECTED_WITHIN: Final = 1e-3
+
+
+class SavedStep(NamedTuple):
+    """Forces of contacts and joint rows that a step saves in order to restore them."""
+
+    start: Floats  # (ncone, 3) forces from which the next compliance is tried
+    fixed: Floats  # (ncone, 3)
+    moving: Floats  # (ncone, 3)
+    joined: Floats  # (2, nj) forces of joint rows, and previous ones
 
 
 @kernel(inner=True)
@@ -112,7 +140,12 @@ def law_violation(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
     for c in range(contacts.p.shape[0]):
         p, s = contacts.p[c], contacts.s[c]
         x = -s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
-        nearest_force(polygon, friction_bound(rows, c), c, x, -s[1] / eps, -s[2] / eps, law)
+        y, z, mu = -s[1] / eps, -s[2] / eps, friction_bound(rows, c)
+        mode = mode_of(polygon, mu, c, x, y, z)
+        projected_force(polygon, mu, mode, x, y, z, law)
+        if polygon.exact and mode >= SLIDE_EDGE:
+            share = mu * x / math.sqrt(y * y + z * z)
+            law[1], law[2] = share * y, share * z
         for i in range(CONTACT_DIM):
             off = max(off, abs(p[i] - law[i]))
         largest = max(largest, p[0])
@@ -232,3 +265,93 @@ def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: 
             force = min(max(force, joined.lo[i]), joined.hi[i])
             apply_row_impulse(rows, before + i, force - joined.p[i], v)
             joined.p[i] = force
+
+
+@kernel(inner=True)
+def range_of_responses(rows: ContactSystem, search: SolverState) -> tuple[float, float]:
+    """Return the smallest and the largest response of a contact along its normal."""
+    least = math.inf
+    largest = 0.0
+    for c in range(rows.nc):
+        least = min(least, search.contacts.diagonal[c])
+        largest = max(largest, search.contacts.diagonal[c])
+    return least, largest
+
+
+@kernel(inner=True)
+def final_compliance(rows: ContactSystem, search: SolverState) -> float:
+    """Return the compliance at which the continuation ends."""
+    least, largest = range_of_responses(rows, search)
+    return max(MIN_COMPLIANCE * least, SMALLEST_COMPLIANCE * largest)
+
+
+@kernel
+def saved_step_float_size(ncone: int, nj: int) -> int:
+    """Return the number of floats of `SavedStep`."""
+    return 3 * CONTACT_DIM * ncone + 2 * nj
+
+
+@kernel(inner=True)
+def saved_step_views(ncone: int, nj: int, memory: Floats) -> SavedStep:
+    """Return views of ``memory``, of `saved_step_float_size` numbers, as a `SavedStep`."""
+    size = CONTACT_DIM * ncone
+    return SavedStep(
+        view_2d(memory, 0, ncone, CONTACT_DIM),
+        view_2d(memory, size, ncone, CONTACT_DIM),
+        view_2d(memory, 2 * size, ncone, CONTACT_DIM),
+        view_2d(memory, 3 * size, 2, nj),
+    )
+
+
+@kernel(inner=True)
+def continue_to_compliance(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, end: float
+) -> tuple[bool, int]:
+    """Reduce the compliance in steps from eps, whose forces and modes are in the state, to ``end``.
+
+    A step whose modes do not converge is repeated with a shorter one. If steps become too short or systems too many,
+    the state has the last accepted forces. Return whether the end was reached, and the number of systems solved.
+    """
+    contacts = search.contacts
+    solved, shrink, last = 0, SHRINK, eps
+    save_step(search, kept)
+    while last > end:
+        eps = max(end, shrink * last)
+        more = iterate_active_set(rows, polygon, search, eps, STEPS)
+        if more >= 0:
+            solved += more
+            save_step(search, kept)
+            last = eps
+            if more <= FAST_STEP_ITERATIONS:
+                shrink = max(SHRINK, shrink * shrink)
+            continue
+        # Make a shorter step from the last accepted compliance.
+        solved += STEPS
+        restore_step(search)
+        shrink = math.sqrt(shrink)
+        if shrink > MAX_SHRINK or solved > MAX_SYSTEMS:
+            copy_rows(kept.start, contacts.p)
+            return False, solved
+    return True, solved
+
+
+@kernel(inner=True)
+def save_step(search: SolverState, kept: SavedStep) -> None:
+    """Save the modes and forces from which the next step is made."""
+    copy_rows(search.contacts.p, kept.start)
+    for c in range(search.previous_modes.shape[0]):
+        search.previous_modes[c] = search.contacts.mode[c]
+    for i in range(search.joined.p.shape[0]):
+        search.joined.previous_p[i] = search.joined.p[i]
+
+
+@kernel(inner=True)
+def restore_step(search: SolverState) -> None:
+    """Restore the modes and the forces of joint rows that `save_step` saved, and the slopes of these forces."""
+    joined = search.joined
+    for c in range(search.previous_modes.shape[0]):
+        search.contacts.mode[c] = search.previous_modes[c]
+    for i in range(joined.p.shape[0]):
+        joined.p[i] = joined.previous_p[i]
+        free = joined.diagonal[i] > 0.0 and joined.lo[i] < joined.p[i] < joined.hi[i]
+        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i]) if free else 0.0

@@ -23,6 +23,16 @@ over them, lengths replace the sums and maxima over the edges::
 
 The slack is recomputed from the rates; the solver's lambda is not used. Values that are not finite make every
 violation infinite.
+
+For boxed rows, with s = B v+ + kB + gammaB fB of a row::
+
+    BOX_BOUNDS           lo <= fB <= hi
+    BOX_GAP              s >= 0 where hi = inf, s <= 0 where lo = -inf
+    BOX_COMPLEMENTARITY  (fB - lo) max(s, 0) = 0, (hi - fB) max(-s, 0) = 0, of finite bounds
+
+A force between bounds is computed from its distance to one of them, with rounding relative to the bound. So its scale
+of a rate is at least `MIN_RELATIVE_SCALE` times the rate that the larger bound causes in the row. A power is compared
+with the larger of (distance to the bound) s_i and phi_i |s|: small only if one of the two is.
 """
 
 from __future__ import annotations
@@ -30,8 +40,9 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from lcp.contacts.kernels.boxed_rows import larger_bound
 from lcp.contacts.kernels.column_ranges import add_sizes_on, row_ranges, row_response
-from lcp.contacts.kernels.condition_scales import begin_certificate, keep_worst, row_rate
+from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, begin_certificate, keep_worst, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, kernel
 
@@ -71,89 +82,6 @@ def _unilateral(
 
 
 @kernel(inner=True)
-def _pyramid(
-    rows: ContactSystem,
-    cone: int,
-    first: int,
-    last: int,
-    scale_n: float,
-    force_n: float,
-    z: Floats,
-    reached: CertifiedState,
-    cert: Floats,
-) -> None:
-    """Fill the conditions of the friction rows first .. last of a pyramid, with the edge magnitudes in z."""
-    f = reached.f
-    physical = 0.0  # sum |fF|
-    edges = 0.0  # sum (fF+ + fF-)
-    power = 0.0  # fF . s
-    softening = 0.0  # gammaF (fF+^2 + fF-^2)
-    slack = 0.0  # lambda
-    fastest = 0.0
-    scale_f = 0.0
-    force_f = 0.0
-    for i in range(first, last):
-        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.rates, reached.u)
-        plus = z[i]
-        minus = z[i + rows.nr]
-        keep_worst(cert, FORCE_SIGN, max(0.0, -plus, -minus), force)
-        physical += abs(f[i])
-        edges += plus + minus
-        power += f[i] * rate
-        softening += rows.gamma[i] * (plus * plus + minus * minus)
-        slack = max(slack, -rate - rows.gamma[i] * plus, rate - rows.gamma[i] * minus)
-        fastest = max(fastest, abs(rate))
-        scale_f = max(scale_f, scale)
-        force_f = max(force_f, force)
-    bound = rows.mu[cone] * f[rows.cone_contacts[cone]]
-    largest = abs(bound) + max(physical, edges)
-    force_scale = force_f + rows.mu[cone] * force_n
-    # N and F of a contact have the same unit: slip far below the terms of N is rounding, also if the terms of F are
-    # small.
-    power_scale = max(largest * max(scale_f, scale_n), force_scale * fastest)
-    keep_worst(cert, CONE, max(0.0, max(physical, edges) - bound - rows.gammaE[cone] * slack), force_scale)
-    keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
-    gap = power + bound * slack + softening + rows.gammaE[cone] * slack * slack
-    keep_worst(cert, MAXIMUM_DISSIPATION, abs(gap), power_scale)
-
-
-@kernel(inner=True)
-def _cone(
-    rows: ContactSystem,
-    cone: int,
-    first: int,
-    last: int,
-    scale_n: float,
-    force_n: float,
-    reached: CertifiedState,
-    cert: Floats,
-) -> None:
-    """Fill the conditions of the friction rows first .. last of a circular cone."""
-    f = reached.f
-    square_f = 0.0
-    square_s = 0.0
-    power = 0.0
-    scale_f = 0.0
-    force_f = 0.0
-    for i in range(first, last):
-        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.rates, reached.u)
-        s = rate + rows.gamma[i] * f[i]
-        square_f += f[i] * f[i]
-        square_s += s * s
-        power += f[i] * s
-        scale_f = max(scale_f, scale)
-        force_f = max(force_f, force)
-    friction = math.sqrt(square_f)
-    speed = math.sqrt(square_s)
-    bound = rows.mu[cone] * f[rows.cone_contacts[cone]]
-    force_scale = force_f + rows.mu[cone] * force_n
-    power_scale = max((abs(bound) + friction) * max(scale_f, scale_n), force_scale * speed)
-    keep_worst(cert, CONE, max(0.0, friction - bound), force_scale)
-    keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
-    keep_worst(cert, MAXIMUM_DISSIPATION, abs(power + bound * speed), power_scale)
-
-
-@kernel(inline=True)
 def _friction(
     rows: ContactSystem,
     exact: bool,
@@ -165,13 +93,49 @@ def _friction(
     reached: CertifiedState,
     cert: Floats,
 ) -> int:
-    """Fill the conditions of the cone whose rows begin at ``first``; return where the next cone's rows begin."""
-    last = first + rows.r[cone]
-    if last > first:
+    """Fill the conditions of the cone whose rows begin at ``first``; return where the next cone's rows begin.
+
+    A pyramid has its edge magnitudes in z. ``exact`` means a circular cone.
+    """
+    f, last = reached.f, first + rows.r[cone]
+    if last == first:
+        return last
+    # friction and slip: sums and maxima of a pyramid, squares of lengths of a circular cone
+    spent = edges = fastest = 0.0
+    power = 0.0  # fF . s
+    softening = 0.0  # gammaF (fF+^2 + fF-^2)
+    slack = 0.0  # lambda
+    scale_f = force_f = 0.0
+    for i in range(first, last):
+        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.rates, reached.u)
         if exact:
-            _cone(rows, cone, first, last, scale_n, force_n, reached, cert)
+            rate += rows.gamma[i] * f[i]
+            spent += f[i] * f[i]
+            fastest += rate * rate
         else:
-            _pyramid(rows, cone, first, last, scale_n, force_n, z, reached, cert)
+            plus, minus = z[i], z[i + rows.nr]
+            keep_worst(cert, FORCE_SIGN, max(0.0, -plus, -minus), force)
+            spent += abs(f[i])
+            edges += plus + minus
+            softening += rows.gamma[i] * (plus * plus + minus * minus)
+            slack = max(slack, -rate - rows.gamma[i] * plus, rate - rows.gamma[i] * minus)
+            fastest = max(fastest, abs(rate))
+        power += f[i] * rate
+        scale_f = max(scale_f, scale)
+        force_f = max(force_f, force)
+    soft = rows.gammaE[cone]
+    if exact:
+        spent, fastest, soft = math.sqrt(spent), math.sqrt(fastest), 0.0
+        slack = fastest
+    spent = max(spent, edges)
+    bound = rows.mu[cone] * f[rows.cone_contacts[cone]]
+    force_scale = force_f + rows.mu[cone] * force_n
+    # N and F of a contact have the same unit: slip far below the terms of N is rounding, also if the terms of F are
+    # small.
+    power_scale = max((abs(bound) + spent) * max(scale_f, scale_n), force_scale * fastest)
+    keep_worst(cert, CONE, max(0.0, spent - bound - soft * slack), force_scale)
+    keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
+    keep_worst(cert, MAXIMUM_DISSIPATION, abs(power + bound * slack + softening + soft * slack * slack), power_scale)
     return last
 
 
@@ -278,3 +242,51 @@ def certify(
     for i in range(nf, nu):
         rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
         _unilateral(cert, LIMIT_GAP, LIMIT_COMPLEMENTARITY, f[i], rate + rows.gamma[i] * f[i], scale, force)
+
+
+# Condition numbers, in the order of contactlab.certificate.BOXED_CONDITIONS.
+BOX_BOUNDS: Final = 0
+BOX_GAP: Final = 1
+BOX_COMPLEMENTARITY: Final = 2
+BOXED_CERT_SIZE: Final = 6
+
+
+@kernel
+def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats, u: Floats, cert: Floats) -> None:
+    """Fill cert (6,) with the worst violation of each condition and its scale; infinite if a value is not finite.
+
+    f are the forces of all rows, u (nv + 1,) is the output of `certify`.
+    """
+    # boxed rows follow all other rows
+    lo = rows.lo
+    hi = rows.hi
+    first = rows.nc + rows.nr + rows.nl + rows.nb
+    if not begin_certificate(f[:0], f, v_plus, cert[:BOXED_CERT_SIZE]):
+        return
+    # rate, its scale and the scale of the force of each boxed row
+    for b in range(lo.shape[0]):
+        i = first + b
+        rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
+        # the scale is at least a small fraction of the speed that the larger bound causes
+        response = row_response(rows, i)
+        least = MIN_RELATIVE_SCALE * response * larger_bound(lo[b], hi[b])
+        if scale < least:
+            scale = least
+            force = least / response
+        # rate with softness, and the distance outside the bounds
+        s = rate + rows.gamma[i] * f[i]
+        keep_worst(cert, BOX_BOUNDS, max(0.0, lo[b] - f[i], f[i] - hi[b]), force)
+        # a positive rate requires the force at its lower bound
+        if lo[b] > -float("inf"):
+            up = max(0.0, s)
+            room = abs(f[i] - lo[b])
+            keep_worst(cert, BOX_COMPLEMENTARITY, up * room, max(room * scale, force * up))
+        else:
+            keep_worst(cert, BOX_GAP, max(0.0, s), scale)
+        # a negative rate requires the force at its upper bound
+        if hi[b] < float("inf"):
+            down = max(0.0, -s)
+            room = abs(hi[b] - f[i])
+            keep_worst(cert, BOX_COMPLEMENTARITY, down * room, max(room * scale, force * down))
+        else:
+            keep_worst(cert, BOX_GAP, max(0.0, -s), scale)

@@ -24,6 +24,7 @@ from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
+    convert_stiffness,
     fill_contact_rates,
     friction_bound,
     tangential_response,
@@ -33,10 +34,9 @@ from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import (
     apply_contact_impulse,
     apply_row_impulse,
-    fill_contact_stiffness,
     form_system,
 )
-from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
+from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # Below this friction coefficient a disc's cone has hardly an interior.
@@ -427,7 +427,8 @@ def newton_step(
             add_compliance(gamma, eps, x.D[c], x.g[c])
         apply_contact_impulse(rows, polygon, c, x.g[c], dv)
         if form:
-            fill_contact_stiffness(rows, polygon, c, x.D[c], contacts.B[c])
+            copy_rows(x.D[c], contacts.B[c])
+            convert_stiffness(rows, polygon, c, contacts.B[c])
     # joint rows: impulses of their right sides
     for i in range(joined.p.shape[0]):
         if joined.slope[i] > 0.0:

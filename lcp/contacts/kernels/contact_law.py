@@ -7,7 +7,9 @@ contact is
 
 where P sets negative normal forces to 0 and projects the tangential force to the polygon mu pN. A fixed point p = p0
 solves the rigid law; p0 = 0 gives a contact of compliance eps. P is piecewise linear: open, sticking, at a corner of
-the polygon, on one of its sides. `contact_modes` has its corners, the `edge_directions`.
+the polygon, on one of its sides. The 2 r edges of a contact have the angles pi j / r from its first friction direction;
+edge j + r is the negative of edge j. The `edge_directions` (2 r + 1, 2) are their cosines and sines. A tangential force
+uses of the bound mu fN the sum of its components along the two edges that enclose it.
 
 With Coulomb's exact cone a disc replaces the polygon, and each sliding contact has its own corner, which rotates. P is
 not linear there, but homogeneous of degree one, so P(x) = P'(x) x. Along the corner the force responds as at a corner
@@ -30,16 +32,14 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.column_ranges import row_dot, three_dots
-from lcp.contacts.kernels.contact_modes import (
-    OPEN,
-    SLIDE_EDGE,
-    STICK,
-    enclosing_edge,
-    sliding_mode,
-)
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, Ints, kernel
 
+# Mode of a contact; a sliding one has ALONG + 2 j along edge j and BETWEEN + 2 j between the edges j and j + 1.
+OPEN: Final = 0
+STICK: Final = 1
+SLIDE_EDGE: Final = 2
+SLIDE_FACE: Final = 3
 #: Rows of a contact that are used: normal, first direction, direction across it.
 CONTACT_DIM: Final = 3
 
@@ -74,6 +74,59 @@ class ContactState(NamedTuple):
     s: Floats  # (ncone, 3) rates
     B: Floats  # (ncone, 3, 3) negative force on each of the three rows for a unit of rate of each
     diagonal: Floats  # (m,) response of every row to its own force
+
+
+@kernel(inner=True)
+def fill_edge_directions(r: int, turns: Floats) -> None:
+    """Fill ``turns`` for r directions."""
+    for j in range(r):
+        turns[j, 0] = math.cos(math.pi * j / r)
+        turns[j, 1] = math.sin(math.pi * j / r)
+        turns[j + r, 0] = -turns[j, 0]
+        turns[j + r, 1] = -turns[j, 1]
+    turns[2 * r, 0] = turns[0, 0]
+    turns[2 * r, 1] = turns[0, 1]
+
+
+@kernel(inner=True)
+def enclosing_edge(r: int, turns: Floats, x: float, y: float) -> tuple[int, float, float]:
+    """Return j with (x, y) between edges j and j + 1, and its components along these two edges, both >= 0.
+
+    For r = 1 there is one tangent: j is 0 or 1 by the sign of x, the first component |x| and the second 0.
+    """
+    if r == 1:
+        return (0, x, 0.0) if x >= 0.0 else (1, -x, 0.0)
+    nearest = 0
+    best = -1.0
+    for j in range(2 * r):
+        along = turns[j, 0] * x + turns[j, 1] * y
+        if along > best:
+            best = along
+            nearest = j
+    if turns[nearest, 0] * y - turns[nearest, 1] * x < 0.0:
+        nearest = nearest - 1 if nearest > 0 else 2 * r - 1
+    scale = 1.0 / turns[1, 1]
+    first = (x * turns[nearest + 1, 1] - y * turns[nearest + 1, 0]) * scale
+    second = (turns[nearest, 0] * y - turns[nearest, 1] * x) * scale
+    return nearest, max(first, 0.0), max(second, 0.0)
+
+
+@kernel(inner=True)
+def sliding_mode(r: int, turns: Floats, j: int, x: float, y: float, bound: float) -> int:
+    """Return the mode of the polygon's point nearest to (x, y), outside it between edges j and j + 1.
+
+    The polygon has its corners at ``bound`` times the edges. The mode is a corner or the side between them.
+    """
+    if r == 1:
+        return SLIDE_EDGE + 2 * j
+    ex = turns[j + 1, 0] - turns[j, 0]
+    ey = turns[j + 1, 1] - turns[j, 1]
+    share = (x - bound * turns[j, 0]) * ex + (y - bound * turns[j, 1]) * ey
+    if share <= 0.0:
+        return SLIDE_EDGE + 2 * j
+    if share >= bound * (ex * ex + ey * ey):
+        return SLIDE_EDGE + 2 * ((j + 1) % (2 * r))
+    return SLIDE_FACE + 2 * j
 
 
 @kernel(inline=True)
@@ -172,6 +225,23 @@ def edge_vector(polygon: FrictionCone, mode: int) -> tuple[float, float]:
 
 
 @kernel(inner=True)
+def sliding_directions(polygon: FrictionCone, mode: int) -> tuple[float, float, float, float, float]:
+    """Return (u, v, e, f, share): friction is (u, v) times its bound, plus share (e, f) (e, f)' of a tangential point.
+
+    A corner of a polygon has share 0. A side has its midpoint and its edge, a disc its direction and the one across.
+    """
+    j = (mode - SLIDE_EDGE) // 2
+    if polygon.exact:
+        slide = polygon.slide_state[j]
+        return slide[0], slide[1], -slide[1], slide[0], slide[STICK_FRACTION]
+    corner = polygon.edge_directions[j]
+    if (mode - SLIDE_EDGE) % 2 == 0:
+        return corner[0], corner[1], 0.0, 0.0, 0.0
+    e, f = edge_vector(polygon, mode)
+    return corner[0] + 0.5 * e, corner[1] + 0.5 * f, e, f, 1.0 / (e * e + f * f)
+
+
+@kernel(inner=True)
 def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: float, z: float, p: Floats) -> None:
     """Fill p (3,) with the projection of the point (x; y, z) by the linear map of the given mode.
 
@@ -193,27 +263,11 @@ def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: fl
         p[1] = y
         p[2] = z
         return
-    # slide: the bound is proportional to the normal force
-    j = (mode - SLIDE_EDGE) // 2
-    turns = polygon.edge_directions
-    bound = mu * x
-    # circular cone: the stored direction, and a share of the component across it
-    if polygon.exact:
-        slide = polygon.slide_state[j]
-        across = slide[STICK_FRACTION] * (slide[0] * z - slide[1] * y)
-        p[1] = bound * slide[0] - across * slide[1]
-        p[2] = bound * slide[1] + across * slide[0]
-        return
-    # corner of the polygon
-    if (mode - SLIDE_EDGE) % 2 == 0:
-        p[1] = bound * turns[j, 0]
-        p[2] = bound * turns[j, 1]
-        return
-    # side of the polygon: its midpoint, and the component along the side
-    ex, ey = edge_vector(polygon, mode)
-    share = (y * ex + z * ey) / (ex * ex + ey * ey)
-    p[1] = 0.5 * bound * (turns[j, 0] + turns[j + 1, 0]) + share * ex
-    p[2] = 0.5 * bound * (turns[j, 1] + turns[j + 1, 1]) + share * ey
+    # slide: the bound is proportional to the normal force, and a share of the point along one direction is added
+    u, v, e, f, share = sliding_directions(polygon, mode)
+    along = share * (e * y + f * z)
+    p[1] = mu * x * u + along * e
+    p[2] = mu * x * v + along * f
 
 
 @kernel(inner=True)
@@ -234,17 +288,6 @@ def proximal_response(
 
 
 @kernel(inner=True)
-def nearest_force(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: float, p: Floats) -> None:
-    """Fill p (3,), the projection of the point (x; y, z) to the cone of contact c, for any mode."""
-    mode = mode_of(polygon, mu, c, x, y, z)
-    if polygon.exact and mode >= SLIDE_EDGE:
-        share = mu * x / math.sqrt(y * y + z * z)
-        p[0], p[1], p[2] = x, share * y, share * z
-    else:
-        projected_force(polygon, mu, mode, x, y, z, p)
-
-
-@kernel(inner=True)
 def fill_force_jacobian(
     rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, normal: float, tangent: float, B: Floats
 ) -> None:
@@ -260,51 +303,39 @@ def fill_force_jacobian(
     B[0, 0] = normal
     if polygon.r == 0 or mu == 0.0:
         return
-    # In the plane's axes: d00 y y + d01 (y z + z y) + d11 z z, and the friction that follows from the normal force.
-    along = 0.0
-    across = 0.0
-    d00 = tangent
-    d01 = 0.0
-    d11 = tangent
-    # sliding on a disc: friction follows its direction, and only the part across it responds
-    if mode != STICK and polygon.exact:
-        slide = polygon.slide_state[(mode - SLIDE_EDGE) // 2]
-        slide[STICK_FRACTION] = 1.0 / (1.0 + slide[SLIP_COMPLIANCE] * tangent)
-        along = mu * normal * slide[0]
-        across = mu * normal * slide[1]
-        share = slide[STICK_FRACTION] * tangent
-        d00 = share * slide[1] * slide[1]
-        d01 = -share * slide[0] * slide[1]
-        d11 = share * slide[0] * slide[0]
-    elif mode != STICK:
-        j = (mode - SLIDE_EDGE) // 2
-        turns = polygon.edge_directions
-        d00 = 0.0
-        d11 = 0.0
-        along = mu * normal * turns[j, 0]
-        across = mu * normal * turns[j, 1]
-        # on a side: friction follows the midpoint, and the part along the side responds
-        if (mode - SLIDE_EDGE) % 2 == 1:
-            ex, ey = edge_vector(polygon, mode)
-            along += 0.5 * mu * normal * ex
-            across += 0.5 * mu * normal * ey
-            share = tangent / (ex * ex + ey * ey)
-            d00 = share * ex * ex
-            d01 = share * ex * ey
-            d11 = share * ey * ey
-    # from the plane's axes to the two friction rows
-    if rows.r[c] == 1:
-        B[1, 0] = along
-        B[1, 1] = d00
+    # in the plane's axes: the friction that follows from the normal force, and the part that responds to the rates
+    if mode == STICK:
+        B[1, 1] = B[2, 2] = tangent
     else:
-        skew = polygon.skew
-        stretch = polygon.stretch
-        B[1, 0] = along + skew * across
-        B[2, 0] = stretch * across
-        B[1, 1] = d00 + 2.0 * skew * d01 + skew * skew * d11
-        B[1, 2] = stretch * (d01 + skew * d11)
-        B[2, 1] = B[1, 2]
-        B[2, 2] = stretch * stretch * d11
+        if polygon.exact:
+            slide = polygon.slide_state[(mode - SLIDE_EDGE) // 2]
+            slide[STICK_FRACTION] = 1.0 / (1.0 + slide[SLIP_COMPLIANCE] * tangent)
+        u, v, e, f, share = sliding_directions(polygon, mode)
+        share *= tangent
+        B[1, 0] = mu * normal * u
+        B[2, 0] = mu * normal * v
+        B[1, 1] = share * e * e
+        B[1, 2] = B[2, 1] = share * e * f
+        B[2, 2] = share * f * f
+    convert_stiffness(rows, polygon, c, B)
+
+
+@kernel(inner=True)
+def convert_stiffness(rows: ContactSystem, polygon: FrictionCone, c: int, B: Floats) -> None:
+    """Convert B (3, 3) of contact c, in place, from the normal and orthogonal axes to its three rows.
+
+    The rows of friction can be skew to the axes. B of a cone of moments is converted to moments.
+    """
+    skew, stretch = polygon.skew, polygon.stretch
+    for i in range(CONTACT_DIM):
+        B[i, 1] += skew * B[i, 2]
+        B[i, 2] *= stretch
+    for j in range(CONTACT_DIM):
+        B[1, j] += skew * B[2, j]
+        B[2, j] *= stretch
+    if rows.r[c] == 1:
+        for i in range(CONTACT_DIM):
+            B[i, 2] = B[2, i] = 0.0
     if c >= rows.nc:
         scale_to_moments(rows.mu[c], B)
 

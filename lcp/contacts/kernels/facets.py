@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lcp.contacts.kernels.contact_law import FrictionCone, friction_bound
-from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK
+from lcp.contacts.kernels.contact_law import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, FrictionCone, friction_bound
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, kernel
 

@@ -11,12 +11,24 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.contacts.kernels.active_set import MAX_ACTIVE_SET_STEPS, law_violation, solve_active_set
+from lcp.contacts.kernels.active_set import (
+    MAX_ACTIVE_SET_STEPS,
+    SELECTED_WITHIN,
+    final_compliance,
+    law_violation,
+    saved_step_views,
+    solve_active_set,
+)
 from lcp.contacts.kernels.boxed_rows import first_limit
 from lcp.contacts.kernels.column_ranges import dot_of_row
-from lcp.contacts.kernels.compliance_continuation import SELECTED_WITHIN, final_compliance, saved_step_views
-from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, contact_rates, mode_of, projected_force
-from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    SLIDE_EDGE,
+    FrictionCone,
+    contact_rates,
+    mode_of,
+    projected_force,
+)
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import solve_panels
 from lcp.contacts.kernels.island_acceptance import (

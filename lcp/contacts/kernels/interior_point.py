@@ -41,11 +41,10 @@ from lcp.contacts.kernels.proximal_newton import (
     CONVERGED_RESIDUAL,
     ProximalState,
     continue_proximal_newton,
-    natural_residual,
     restore_forces,
     save_forces,
 )
-from lcp.contacts.kernels.proximal_points import run_proximal_points
+from lcp.contacts.kernels.proximal_points import natural_residual, run_proximal_points
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
@@ -152,30 +151,21 @@ def barrier_product(x: Floats, a: Floats, b: Floats) -> float:
 
 
 @kernel(inner=True)
-def fill_correction(x: PairState, goal: float) -> None:
-    """Fill the right side ``right`` of a correction to the point of the curve at l = ``goal``."""
+def fill_right(x: PairState, goal: float, part: float) -> None:
+    """Fill ``right`` with the change of the products to the curve's at l = ``goal``, less ``part`` of the present ones.
+
+    ``part`` is 1 for a correction; for the tangent it is 0, with a goal of 1.
+    """
     for i in range(x.z.shape[0]):
         if not x.product[i] > 0.0:
             continue
         if is_disc(x, i):
             scale = goal * x.product[i] / determinant(x.z[i], x.z[i + 1], x.z[i + 2])
-            x.right[i] = scale * x.z[i] - x.w[i]
-            x.right[i + 1], x.right[i + 2] = -scale * x.z[i + 1] - x.w[i + 1], -scale * x.z[i + 2] - x.w[i + 2]
+            x.right[i] = scale * x.z[i] - part * x.w[i]
+            x.right[i + 1] = -scale * x.z[i + 1] - part * x.w[i + 1]
+            x.right[i + 2] = -scale * x.z[i + 2] - part * x.w[i + 2]
         else:
-            x.right[i] = goal * x.product[i] - x.z[i] * x.w[i]
-
-
-@kernel(inner=True)
-def fill_tangent(x: PairState) -> None:
-    """Fill the right sides ``right`` and ``off`` of the tangent of the curve."""
-    for i in range(x.z.shape[0]):
-        x.off[i] = -x.start[i]
-        if x.product[i] > 0.0 and is_disc(x, i):
-            scale = x.product[i] / determinant(x.z[i], x.z[i + 1], x.z[i + 2])
-            x.right[i] = scale * x.z[i]
-            x.right[i + 1], x.right[i + 2] = -scale * x.z[i + 1], -scale * x.z[i + 2]
-        elif x.product[i] > 0.0:
-            x.right[i] = x.product[i]
+            x.right[i] = goal * x.product[i] - part * (x.z[i] * x.w[i])
 
 
 @kernel(inner=True)
@@ -246,14 +236,16 @@ def solve_homotopy(
             continue
         # One factorisation: the correction C at this l, and the tangent T.
         systems += 1
-        fill_correction(x, l)
+        fill_right(x, l, 1.0)
         for i in range(n):
             x.off[i] = x.miss[i] - l * x.start[i]
             if abs(x.off[i]) < RATE_ROUNDING * search.speed and not (x.disc is False and i % x.width == x.width - 1):
                 x.off[i] = 0.0
         if not newton_step(rows, polygon, search, x, eps, True, x.cz, x.cw):
             break
-        fill_tangent(x)
+        fill_right(x, 1.0, 0.0)
+        for i in range(n):
+            x.off[i] = -x.start[i]
         newton_step(rows, polygon, search, x, eps, False, x.tz, x.tw)
         ahead = has_positive_determinant(search.trees, search.K)
         if systems == 1:
@@ -337,7 +329,7 @@ def solve_mehrotra(
             break
         systems += 1
         # Predictor: straight to the solution.
-        fill_correction(x, 0.0)
+        fill_right(x, 0.0, 1.0)
         for i in range(n):
             x.off[i] = x.miss[i]
         if not newton_step(rows, polygon, search, x, eps, True, x.tz, x.tw):
@@ -346,7 +338,7 @@ def solve_mehrotra(
         # Corrector: to the predictor's target, with its second-order term; to the middle if that step is too short.
         goal = mean * min(1.0, max(1e-12, share)) ** CENTERING_POWER
         for attempt in range(2):
-            fill_correction(x, goal / unit)
+            fill_right(x, goal / unit, 1.0)
             for i in range(n if attempt == 0 else 0):
                 if x.product[i] > 0.0 and is_disc(x, i):
                     subtract_second_order(x, i - 1)

@@ -17,14 +17,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_rhs, first_limit, has_anchors, larger_bound
-from lcp.contacts.kernels.certify import CERT_SIZE, certify
-from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+from lcp.contacts.kernels.boxed_rows import (
+    evaluate_boxed,
+    fill_boxed_rhs,
+    first_limit,
+    has_anchors,
+    larger_bound,
+    recover,
+)
+from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, CERT_SIZE, certify, certify_boxed
 from lcp.contacts.kernels.column_ranges import dot_of_row, response_of, row_ranges, size_unforced, sparse_dot
 from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, worst_scaled
 from lcp.contacts.kernels.cone_residuals import drop_rounding, free_rate_and_rounding, kinetic_norm, measure_cones
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.solver_state import fill_delassus_diagonal
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import (

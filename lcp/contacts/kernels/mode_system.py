@@ -19,7 +19,7 @@ from lcp.contacts.kernels.column_ranges import (
     combine3_range,
     row_ranges,
 )
-from lcp.contacts.kernels.contact_law import CONTACT_DIM, ContactState, FrictionCone, scale_to_moments
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, ContactState, FrictionCone
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
 from lcp.kernels import Floats, kernel
@@ -151,29 +151,6 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
 def depends_on_rates(B: Floats) -> bool:
     """Return True if the moments of a cone with slope B (3, 3) change with the rates; if not, K has no term of it."""
     return B[1, 0] != 0.0 or B[2, 0] != 0.0 or B[1, 1] != 0.0 or B[2, 2] != 0.0
-
-
-@kernel(inner=True)
-def fill_contact_stiffness(rows: ContactSystem, polygon: FrictionCone, c: int, D: Floats, B: Floats) -> None:
-    """Fill B (3, 3) over the three rows of contact c from the slope D (3, 3) along the normal and orthogonal axes.
-
-    The rows of friction can be skew to the axes. B of a cone of moments is converted to moments.
-    """
-    skew = polygon.skew
-    stretch = polygon.stretch
-    for i in range(CONTACT_DIM):
-        B[i, 0] = D[i, 0]
-        B[i, 1] = D[i, 1] + skew * D[i, 2]
-        B[i, 2] = stretch * D[i, 2]
-    for j in range(CONTACT_DIM):
-        B[1, j] += skew * B[2, j]
-        B[2, j] *= stretch
-    if rows.r[c] == 1:
-        for i in range(CONTACT_DIM):
-            B[i, 2] = 0.0
-            B[2, i] = 0.0
-    if c >= rows.nc:
-        scale_to_moments(rows.mu[c], B)
 
 
 @kernel(inline=True)

@@ -22,7 +22,7 @@ from lcp.contacts.kernels.contact_law import (
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.proximal_points import ROUNDING
+from lcp.contacts.kernels.proximal_points import ROUNDING, natural_residual
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
 from lcp.kernels import Floats, kernel
 
@@ -72,33 +72,6 @@ def proximal_state_views(ncone: int, nj: int, nv: int, memory: Floats) -> Proxim
         vectors[2],
         view_2d(memory, 6 * ncone + 3 * nv, 2, nj),
     )
-
-
-@kernel(inner=True)
-def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> float:
-    """Fill v and s of the forces; return the largest speed by which a row violates its law."""
-    contacts, joined = search.contacts, search.joined
-    # velocities and rates of the present forces
-    recover_velocity(rows, polygon, search)
-    misfit = 0.0
-    aim = search.scratch3_a
-    # contacts: distance of each force from its projected proximal step, as a speed
-    for c in range(contacts.p.shape[0]):
-        p = contacts.p[c]
-        s = contacts.s[c]
-        normal = rows.cone_contacts[c]
-        own = contacts.diagonal[normal]
-        soft = tangential_response(rows, polygon, contacts, c)
-        x = p[0] - (s[0] + rows.gamma[normal] * p[0]) / own
-        proximal_response(rows, polygon, c, soft, x, p[1] - s[1] / soft, p[2] - s[2] / soft, aim)
-        misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
-    # joint rows: the same, with their bounds
-    for i in range(joined.p.shape[0]):
-        own = joined.diagonal[i]
-        if own > 0.0:
-            force = joined.p[i] - (joined.s[i] + joined.gamma[i] * joined.p[i]) / own
-            misfit = max(misfit, own * abs(joined.p[i] - min(max(force, joined.lo[i]), joined.hi[i])))
-    return misfit
 
 
 @kernel(inner=True)

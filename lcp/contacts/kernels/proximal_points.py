@@ -14,6 +14,8 @@ from typing import Final
 from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
+    OPEN,
+    SLIDE_EDGE,
     ContactState,
     FrictionCone,
     contact_rates,
@@ -25,7 +27,6 @@ from lcp.contacts.kernels.contact_law import (
     projected_force,
     tangential_response,
 )
-from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
@@ -43,12 +44,13 @@ FAR: Final = 1e-3
 
 @kernel(inner=True)
 def update_modes(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, share: float
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, share: float, keep: bool = False
 ) -> tuple[int, bool, float]:
     """Choose each mode from the force that would cancel the rate of its row alone.
 
     - eps is the compliance of contacts, 0 if all is rigid.
     - ``share`` is a factor of the diagonal response: a force responds to its rate with share * response + eps.
+    - ``keep`` is True to measure only: the modes and forces in the state stay.
 
     Forces are projected to new modes. Returns how many modes changed, whether any mode or the corner of a disc changed,
     and the residual. The residual is the largest speed by which a row violates its law. For a polygon and eps > 0 it is
@@ -76,7 +78,7 @@ def update_modes(
             changed += 1
         # project this force to the cone; a disc can also rotate its sliding direction
         if polygon.exact and mode >= SLIDE_EDGE:
-            turn = project_sliding(polygon, mu, c, not moved, soft, x, y, z, aim)
+            turn = project_sliding(polygon, mu, c, not (moved or keep), soft, x, y, z, aim)
             if turn > FAR and not moved:
                 changed += 1
             moved = turn > 0.0
@@ -89,7 +91,7 @@ def update_modes(
         else:
             misfit = max(misfit, own * abs(p[0] - aim[0]), soft * off)
         # project the force to its new mode
-        if moved:
+        if moved and not keep:
             turned = True
             contacts.mode[c] = mode
             projected_force(polygon, mu, mode, p[0], p[1], p[2], p)
@@ -108,11 +110,21 @@ def update_modes(
         aimed = min(max(aimed, joined.lo[i]), joined.hi[i])
         misfit = max(misfit, (soft if soft_misfit else own) * abs(joined.p[i] - aimed))
         # Also from one bound to the other.
-        if joined.slope[i] != was or (joined.slope[i] == 0.0 and joined.p[i] != aimed):
+        if keep:
+            joined.slope[i] = was
+        elif joined.slope[i] != was or (joined.slope[i] == 0.0 and joined.p[i] != aimed):
             changed += 1
             if joined.slope[i] == 0.0:
                 joined.p[i] = aimed
     return changed, changed > 0 or turned, misfit
+
+
+@kernel(inner=True)
+def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> float:
+    """Fill v and s of the forces; return the largest speed by which a row violates its law."""
+    recover_velocity(rows, polygon, search)
+    _, _, misfit = update_modes(rows, polygon, search, 0.0, 1.0, True)
+    return misfit
 
 
 @kernel(inner=True)

@@ -13,6 +13,7 @@ from typing import Final
 
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
+    SLIDE_EDGE,
     FrictionCone,
     friction_bound,
     mode_of,
@@ -20,10 +21,9 @@ from lcp.contacts.kernels.contact_law import (
     projected_force,
     tangential_response,
 )
-from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.proximal_newton import ProximalState, natural_residual, restore_forces, save_forces
-from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, run_proximal_points
+from lcp.contacts.kernels.proximal_newton import ProximalState, restore_forces, save_forces
+from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, natural_residual, run_proximal_points
 from lcp.contacts.kernels.pwl_path import PwlPath, follow_pwl_path, next_mode_change
 from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import kernel
@@ -199,9 +199,9 @@ def solve_proximal_pwl(
     turn, tried = 0, -EVERY
     while spent < most:
         centre_at_points(rows, polygon, search, shifted, eps)
-        line = follow_pwl_path(rows, polygon, search, shifted, eps, min(pieces, most - spent))
-        spent += line.systems
-        if not line.arrived:
+        arrived, systems = follow_pwl_path(rows, polygon, search, shifted, eps, min(pieces, most - spent))
+        spent += systems
+        if not arrived:
             break
         fill_answer(rows, polygon, search, shifted, 0.0)
         misfit = natural_residual(rows, polygon, search)

@@ -19,6 +19,9 @@ from lcp.contacts.kernels.active_set import compliant_force, compliant_stiffness
 from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
+    OPEN,
+    SLIDE_EDGE,
+    STICK,
     FrictionCone,
     contact_rates,
     fill_contact_rates,
@@ -27,7 +30,6 @@ from lcp.contacts.kernels.contact_law import (
     project_sliding,
     projected_force,
 )
-from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, STICK
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_panels
 from lcp.contacts.kernels.facets import facet_of
@@ -55,13 +57,6 @@ class PwlPath(NamedTuple):
     right: Floats  # (2, nv) right-hand sides: constant part and factor of t
     v: Floats  # (2, nv) velocities in the same form
     base: Floats  # (nv^2,) panels of the matrix, not factored
-
-
-class PwlResult(NamedTuple):
-    """End of a path."""
-
-    arrived: bool  # whether t = 0 was reached
-    systems: int
 
 
 @kernel
@@ -353,10 +348,11 @@ def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: in
 @kernel(inner=True)
 def follow_pwl_path(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float, most: int
-) -> PwlResult:
+) -> tuple[bool, int]:
     """Follow the path from t = 1, with the shift and the state's modes, to t = 0, in at most ``most`` systems.
 
-    If it arrives, the state's modes and ``shifted.fixed`` are a solution at compliance eps without the shift.
+    If it arrives, the state's modes and ``shifted.fixed`` are a solution at compliance eps without the shift. Return
+    whether it arrives, and the number of systems.
     """
     n, contacts, ncone = search.scratch3_a, search.contacts, rows.r.shape[0]
     t, way = 1.0, -1.0
@@ -365,7 +361,7 @@ def follow_pwl_path(
         if solved % REFRESH == 1:
             form_path_system(rows, polygon, search, shifted, eps)
         if not solve_path_system(rows, polygon, search, shifted, eps):
-            return PwlResult(False, solved)
+            return False, solved
         if changing >= ncone:
             way = 1.0 if n[0] * shifted.joined[2, changing - ncone] > 0.0 else -1.0
         elif changing >= 0:
@@ -373,9 +369,9 @@ def follow_pwl_path(
             way = 1.0 if n[0] * d[0] + n[1] * d[1] + n[2] * d[2] > 0.0 else -1.0
         far, changing, which = next_mode_change(rows, polygon, search, shifted, t, way)
         if way < 0.0 and not far < t:
-            return PwlResult(True, solved)
+            return True, solved
         if changing < 0:
-            return PwlResult(False, solved)
+            return False, solved
         t += way * far
         if changing >= ncone:
             n[0] = 1.0 if which == 1 else -1.0
@@ -392,8 +388,8 @@ def follow_pwl_path(
         if polygon.exact and before >= SLIDE_EDGE:
             contacts.mode[changing] = STICK if which == 1 else OPEN
         elif not change_mode(rows, polygon, search, shifted, changing, t, n):
-            return PwlResult(False, solved)
+            return False, solved
         update_contact(rows, polygon, search, shifted, changing, before, eps)
         if (before == OPEN) != (contacts.mode[changing] == OPEN):
             update_moments(rows, polygon, search, shifted, changing, t, eps)
-    return PwlResult(False, most)
+    return False, most

@@ -23,14 +23,19 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.active_set import final_compliance, range_of_responses
 from lcp.contacts.kernels.column_ranges import dot_of_row
-from lcp.contacts.kernels.compliance_continuation import final_compliance, range_of_responses
-from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, fill_contact_rates
-from lcp.contacts.kernels.contact_modes import enclosing_edge
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    FrictionCone,
+    convert_stiffness,
+    enclosing_edge,
+    fill_contact_rates,
+)
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.island_acceptance import SAFETY_FACTOR, IslandProblem, IslandSolution, accept_or_keep_best
-from lcp.contacts.kernels.mode_system import apply_contact_impulse, fill_contact_stiffness, form_system
+from lcp.contacts.kernels.mode_system import apply_contact_impulse, form_system
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, load_forces, recover_velocity, store_forces
 from lcp.kernels import Floats, kernel
 
@@ -296,7 +301,8 @@ def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
             for j in range(CONTACT_DIM):
                 D[i, j] = D[i, j] / eps if memory.presses[c] > 0.0 else 0.0
             x[i] = contacts.p[c, i] - memory.held[c, i]
-        fill_contact_stiffness(rows, polygon, c, D, contacts.B[c])
+        copy_rows(D, contacts.B[c])
+        convert_stiffness(rows, polygon, c, contacts.B[c])
         apply_contact_impulse(rows, polygon, c, x, dv)
     # form and factor the matrix, then solve for the velocities
     form_system(rows, polygon, contacts, search.joined.slope[:0], search.trees, search.W, search.K)

@@ -10,28 +10,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from lcp.contacts.kernels.active_set import MAX_ACTIVE_SET_STEPS, compliant_stiffness, solve_active_set
-from lcp.contacts.kernels.compliance_continuation import (
+from lcp.contacts.kernels.active_set import (
+    MAX_ACTIVE_SET_STEPS,
     SELECTED_WITHIN,
     SMALL_ISLAND_CONTACTS,
     SavedStep,
+    compliant_stiffness,
     final_compliance,
     restore_step,
     save_step,
+    solve_active_set,
 )
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
+    SLIDE_EDGE,
     FrictionCone,
     friction_bound,
     project_sliding,
     tangential_response,
 )
-from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels
 from lcp.contacts.kernels.mode_system import form_system
-from lcp.contacts.kernels.proximal_newton import natural_residual
-from lcp.contacts.kernels.proximal_points import proximal_step, run_proximal_points, update_modes
+from lcp.contacts.kernels.proximal_points import natural_residual, proximal_step, run_proximal_points, update_modes
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity, stay_near
 from lcp.kernels import kernel
 

@@ -16,15 +16,15 @@ import math
 from typing import Final
 
 from lcp.compiler.views import view_2d
+from lcp.contacts.kernels.active_set import SELECTED_WITHIN
 from lcp.contacts.kernels.column_ranges import add_on
-from lcp.contacts.kernels.compliance_continuation import SELECTED_WITHIN
-from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, mode_of, tangential_response
-from lcp.contacts.kernels.contact_modes import STICK
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, STICK, FrictionCone, mode_of, tangential_response
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.mode_system import contact_row
 from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import Floats, kernel
+from lcp.kernels.active_set_block import append, border, solve_factored
 
 # Maximum number of proximal points: each leaves a fraction of the rates as small as eps.
 MAX_POINTS: Final = 20
@@ -84,45 +84,19 @@ def take_rows(last: int, factors: Floats, A: Floats, begin: int, row: Floats) ->
 
 
 @kernel(inner=True)
-def cholesky_factor(F: Floats, inverse: Floats, factors: Floats) -> bool:
-    """Factor F = U' U in place, with the inverses of the diagonal; False if F is not positive definite.
+def factor(F: Floats, pivots: Floats, column: Floats) -> bool:
+    """Factor the symmetric F = L D L' in place, see `border`; False if F is not positive definite.
 
-    Entries left of the diagonal are not used. ``factors`` is scratch.
+    Entries left of the diagonal are not used. ``column`` is scratch.
     """
-    # row by row: subtract the products of the rows above
-    for i in range(F.shape[0]):
-        row = F[i]
-        for k in range(i):
-            factors[k] = F[k, i]
-        take_rows(i, factors, F, i, row)
-        # a pivot that is not positive ends the factorisation
-        if not row[i] > 0.0:
+    for k in range(F.shape[0]):
+        for j in range(k):
+            column[j] = F[j, k]
+        pivot = border(F, F, pivots, k, True, column, column, F[k, k])
+        if not pivot > 0.0:
             return False
-        # scale the row by its pivot
-        inverse[i] = 1.0 / math.sqrt(row[i])
-        for j in range(i, row.shape[0]):
-            row[j] *= inverse[i]
+        append(F, F, pivots, k, True, column, column, pivot)
     return True
-
-
-@kernel(inner=True)
-def cholesky_solve(F: Floats, inverse: Floats, x: Floats) -> None:
-    """Replace x by F^-1 x, with F factored."""
-    # forward: solve with U'
-    m = x.shape[0]
-    for i in range(m):
-        own = x[i] * inverse[i]
-        x[i] = own
-        row = F[i]
-        for j in range(i + 1, m):
-            x[j] -= own * row[j]
-    # backward: solve with U
-    for down in range(m):
-        i = m - 1 - down
-        row, rest = F[i], x[i]
-        for j in range(i + 1, m):
-            rest -= row[j] * x[j]
-        x[i] = rest * inverse[i]
 
 
 @kernel(inner=True)
@@ -165,7 +139,7 @@ def solve_all_sticking(
     # views of the workspace
     nv, m = rows.v_free.shape[0], CONTACT_DIM * rows.nc
     A, F, vectors = view_2d(search.K, 0, m, m), view_2d(memory, 0, m, m), view_2d(memory, nv * m, 5, m)
-    load, p, s, change, inverse = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
+    load, p, s, change, pivots = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     forces = search.contacts.p
     # present forces and free rates; all contacts must press
     for i in range(m):
@@ -184,9 +158,9 @@ def solve_all_sticking(
         for j in range(m):
             F[i, j] = A[i, j]
         F[i, i] += eps + (rows.gamma[i // CONTACT_DIM] if i % CONTACT_DIM == 0 else 0.0)
-    if not cholesky_factor(F, inverse, change):
+    if not factor(F, pivots, change):
         return False
-    cholesky_solve(F, inverse, p)
+    solve_factored(F, F, pivots, m, p)
     # the compliant forces must stick too
     s[:] = 0.0
     if not all_stick(rows, polygon, search, p, s):
@@ -200,7 +174,7 @@ def solve_all_sticking(
     for _ in range(MAX_POINTS):
         for i in range(m):
             change[i] = s[i]
-        cholesky_solve(F, inverse, change)
+        solve_factored(F, F, pivots, m, change)
         # step of the forces, and the total motion
         step = 0.0
         for i in range(m):

@@ -18,8 +18,15 @@ from lcp.contacts.kernels.column_ranges import (
     row_ranges,
     row_response,
 )
-from lcp.contacts.kernels.contact_law import CONTACT_DIM, SLIDE_FLOATS, ContactState, FrictionCone, fill_contact_rates
-from lcp.contacts.kernels.contact_modes import enclosing_edge, fill_edge_directions
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    SLIDE_FLOATS,
+    ContactState,
+    FrictionCone,
+    enclosing_edge,
+    fill_contact_rates,
+    fill_edge_directions,
+)
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, elimination_ints, elimination_views
 from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse

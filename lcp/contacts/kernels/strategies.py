@@ -8,7 +8,14 @@ from typing import Final
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.active_set import (
     MAX_ACTIVE_SET_STEPS,
+    STEPS,
+    SavedStep,
+    continue_to_compliance,
+    final_compliance,
     iterate_active_set,
+    range_of_responses,
+    saved_step_float_size,
+    saved_step_views,
     solve_active_set,
     solve_rigid_joint_rows,
     sweep,
@@ -21,16 +28,6 @@ from lcp.contacts.kernels.complementary_pairs import (
     pair_float_size,
     pair_state_views,
     warm_start,
-)
-from lcp.contacts.kernels.compliance_continuation import (
-    STEPS,
-    ContinuationResult,
-    SavedStep,
-    continue_to_compliance,
-    final_compliance,
-    range_of_responses,
-    saved_step_float_size,
-    saved_step_views,
 )
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -54,12 +51,11 @@ from lcp.contacts.kernels.island_acceptance import (
 )
 from lcp.contacts.kernels.proximal_newton import (
     ProximalState,
-    natural_residual,
     proximal_state_float_size,
     proximal_state_views,
     save_forces,
 )
-from lcp.contacts.kernels.proximal_points import update_modes
+from lcp.contacts.kernels.proximal_points import natural_residual, update_modes
 from lcp.contacts.kernels.proximal_pwl import solve_proximal_pwl
 from lcp.contacts.kernels.pwl_path import pwl_path_float_size, pwl_path_views
 from lcp.contacts.kernels.rest import rest_float_size
@@ -75,13 +71,13 @@ from lcp.contacts.kernels.solver_state import (
 )
 from lcp.kernels import Floats, Ints, kernel
 
-# Gauss-Seidel sweeps towards the equal-compliance forces.
-MANY_SWEEPS: Final = 20
-# Sweeps at a soft compliance, and this compliance, relative to the largest response of a contact. Of 153 islands of
-# spheres in impact 149 reach the path's end from there, in 10 systems; at a tenth of it 102 do, at ten times it 151 in
-# 15.
-SOFT_SWEEPS: Final = 40
-SWEEP_COMPLIANCE: Final = 1e-2
+# Starts of `try_sweeps`: sweeps at the path's end, at a soft compliance, at this from zero forces, and none at the
+# largest response. Their numbers, and their compliances, relative to the largest response of a contact, at least the
+# path's end. Of 153 islands of spheres in impact 149 reach the path's end from the soft sweeps, in 10 systems; at a
+# tenth of their compliance 102 do, at ten times it 151 in 15.
+SWEEPS: Final = (20, 40, 40, 0)
+SWEEP_COMPLIANCES: Final = (0.0, 1e-2, 1e-2, 1.0)
+COLD_START: Final = 2
 # Compliance of the first path of the interior point, relative to the path's end; fraction of the diagonal response at
 # which a rate shows a mode at the end of that path.
 START_COMPLIANCE_FACTOR: Final = 1e3
@@ -186,99 +182,58 @@ def method_views(
 
 
 @kernel(inner=True)
-def reset_forces(search: SolverState) -> None:
-    """Set the contacts' forces to zero, their modes to UNKNOWN, and joint rows to their previous forces."""
-    search.contacts.mode[:] = UNKNOWN
-    search.contacts.p[:] = 0.0
-    for i in range(search.joined.p.shape[0]):
-        search.joined.p[i] = search.joined.previous_p[i]
-
-
-@kernel(inner=True)
-def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
+def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> tuple[bool, int]:
     """Run ACTIVE_SET at the final compliance, from the modes of the state's forces."""
     end = final_compliance(rows, search)
     recover_velocity(rows, polygon, search)
     update_modes(rows, polygon, search, 0.0, 1.0)
     solved = solve_active_set(rows, polygon, search, end, MAX_ACTIVE_SET_STEPS)
-    return ContinuationResult(end if solved > 0 else 0.0, solved)
-
-
-@kernel(inner=True)
-def sweep_to_modes(
-    case: IslandProblem, polygon: FrictionCone, search: SolverState, eps: float, sweeps: int, warm: bool
-) -> None:
-    """Find modes by Gauss-Seidel sweeps at compliance eps, from the previous step's forces or from zero."""
-    # forces at the start
-    rows = case.rows
-    if warm:
-        load_forces(rows, polygon, search, case.z0)
-    else:
-        reset_forces(search)
-    # sweeps at this compliance
-    recover_velocity(rows, polygon, search)
-    for _ in range(sweeps):
-        sweep(rows, polygon, search, eps)
-    # modes of the forces that the sweeps reached
-    recover_velocity(rows, polygon, search)
-    for i in range(search.joined.p.shape[0]):
-        search.joined.previous_p[i] = search.joined.p[i]
-    update_modes(rows, polygon, search, eps, 1.0)
-
-
-@kernel(inner=True)
-def try_gauss_seidel(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
-    """Run ACTIVE_SET at the final compliance, from the modes after Gauss-Seidel sweeps."""
-    rows, end = case.rows, final_compliance(case.rows, search)
-    sweep_to_modes(case, polygon, search, end, MANY_SWEEPS, case.warm_start)
-    solved = solve_active_set(rows, polygon, search, end, STEPS)
-    return ContinuationResult(end if solved > 0 else 0.0, solved)
+    return solved > 0, solved
 
 
 @kernel(inner=True)
 def continue_to_end(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, end: float
-) -> ContinuationResult:
+) -> tuple[bool, int]:
     """Reduce the compliance from eps, for which the state has modes, to the path's end."""
     steps = iterate_active_set(rows, polygon, search, eps, STEPS)
     if steps < 0:
-        return ContinuationResult(0.0, STEPS)
-    reached = continue_to_compliance(rows, polygon, search, kept, eps, end)
-    steps += reached.systems
-    if reached.eps != end:
-        return ContinuationResult(0.0, steps)
+        return False, STEPS
+    reached, more = continue_to_compliance(rows, polygon, search, kept, eps, end)
+    steps += more
+    if not reached:
+        return False, steps
     more = solve_rigid_joint_rows(rows, polygon, search, end)
-    return ContinuationResult(end if more >= 0 else 0.0, steps + max(more, 0))
+    return more >= 0, steps + max(more, 0)
 
 
 @kernel(inner=True)
-def try_soft_sweeps(
-    case: IslandProblem, polygon: FrictionCone, search: SolverState, warm: bool, wf: Floats
-) -> ContinuationResult:
-    """Run ACTIVE_SET with decreasing compliance, from the modes after sweeps at a soft compliance."""
-    rows, end = case.rows, final_compliance(case.rows, search)
-    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
-    kept = saved_step_views(ncone, nj, remaining_workspace(rows, search, wf))
-    soft = SWEEP_COMPLIANCE * range_of_responses(rows, search)[1]
-    sweep_to_modes(case, polygon, search, soft, SOFT_SWEEPS, warm)
-    return continue_to_end(rows, polygon, search, kept, soft, end)
-
-
-@kernel(inner=True)
-def try_largest_compliance(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, wf: Floats
-) -> ContinuationResult:
-    """Run ACTIVE_SET with decreasing compliance, from the compliance of the largest response."""
-    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
-    kept = saved_step_views(ncone, nj, remaining_workspace(rows, search, wf))
+def try_sweeps(
+    case: IslandProblem, polygon: FrictionCone, search: SolverState, start: int, wf: Floats
+) -> tuple[bool, int]:
+    """Run ACTIVE_SET with decreasing compliance, from the modes after Gauss-Seidel sweeps of a start of `SWEEPS`."""
+    rows, joined = case.rows, search.joined
+    kept = saved_step_views(rows.r.shape[0], joined.p.shape[0], remaining_workspace(rows, search, wf))
     end = final_compliance(rows, search)
     _, largest = range_of_responses(rows, search)
-    for i in range(nj):
-        search.joined.previous_p[i] = min(max(0.0, search.joined.lo[i]), search.joined.hi[i])
-    reset_forces(search)
+    eps = max(end, SWEEP_COMPLIANCES[start] * largest)
+    # forces at the start: the previous ones, or zero
+    if case.warm_start and start < COLD_START:
+        load_forces(rows, polygon, search, case.z0)
+    else:
+        search.contacts.mode[:] = UNKNOWN
+        search.contacts.p[:] = 0.0
+        for i in range(joined.p.shape[0]):
+            joined.p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
+    # sweeps at this compliance, and the modes of the forces that they reach
     recover_velocity(rows, polygon, search)
-    update_modes(rows, polygon, search, largest, 1.0)
-    return continue_to_end(rows, polygon, search, kept, largest, end)
+    for _ in range(SWEEPS[start]):
+        sweep(rows, polygon, search, eps)
+    recover_velocity(rows, polygon, search)
+    for i in range(joined.p.shape[0]):
+        joined.previous_p[i] = joined.p[i]
+    update_modes(rows, polygon, search, eps, 1.0)
+    return continue_to_end(rows, polygon, search, kept, eps, end)
 
 
 @kernel(inner=True)
@@ -290,7 +245,7 @@ def system_budget(rows: ContactSystem, search: SolverState, work: float) -> int:
 @kernel(inner=True)
 def try_equal_compliance(
     case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats
-) -> ContinuationResult:
+) -> tuple[bool, int]:
     """Run INTERIOR_POINT at a small compliance, then ACTIVE_SET from the modes of its forces, to the path's end."""
     # compliances at the start and at the end
     rows = case.rows
@@ -316,8 +271,8 @@ def try_equal_compliance(
         search.joined.previous_p[i] = search.joined.p[i]
     update_modes(rows, polygon, search, eps, MODE_FRACTION)
     # active set from there to the path's end
-    reached = continue_to_end(rows, polygon, search, kept, eps, end)
-    return ContinuationResult(reached.eps, systems + reached.systems)
+    reached, more = continue_to_end(rows, polygon, search, kept, eps, end)
+    return reached, systems + more
 
 
 @kernel(inner=True)

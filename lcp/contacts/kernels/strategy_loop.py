@@ -1,7 +1,7 @@
 """Strategies that compute the contact forces of one island, and the loop that runs them.
 
 With redundant contacts the forces are not unique. *Equal-compliance* forces are selected: give all contacts the same
-compliance eps, and let eps -> 0 (`compliance_continuation`). The *path* of these forces ends at a small
+compliance eps, and let eps -> 0 (`active_set`). The *path* of these forces ends at a small
 eps. Each strategy computes candidate forces. Only the measures of `island_acceptance`, residual and certificate,
 decide whether a candidate solves the problem. The loop stops at the first one that does::
 
@@ -31,9 +31,14 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.contacts.kernels.active_set import CREEPING, follows_law
-from lcp.contacts.kernels.boxed_rows import add_reference_forces
-from lcp.contacts.kernels.compliance_continuation import SMALL_ISLAND_CONTACTS, final_compliance, saved_step_views
+from lcp.contacts.kernels.active_set import (
+    CREEPING,
+    SMALL_ISLAND_CONTACTS,
+    final_compliance,
+    follows_law,
+    saved_step_views,
+)
+from lcp.contacts.kernels.boxed_rows import add_reference_forces, recover
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import order_elimination
@@ -65,7 +70,6 @@ from lcp.contacts.kernels.island_acceptance import (
     is_enabled,
     is_rejected_early,
 )
-from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, rest_views, try_rest
 from lcp.contacts.kernels.rigid_forces import check_distant_forces, check_near_forces, remove_compliance, stay_selected
 from lcp.contacts.kernels.small_island import is_small_island, solve_all_sticking
@@ -89,11 +93,9 @@ from lcp.contacts.kernels.strategies import (
     system_budget,
     try_active_set,
     try_equal_compliance,
-    try_gauss_seidel,
     try_interior_point,
-    try_largest_compliance,
     try_proximal_point,
-    try_soft_sweeps,
+    try_sweeps,
     with_packed_rows,
 )
 from lcp.kernels import Floats, Ints, kernel
@@ -157,13 +159,6 @@ REUSE_TOLERANCE_FACTOR: Final = 1e-5
 NEARBY_TOLERANCE_FACTOR: Final = 1e-2
 
 
-class StrategyResult(NamedTuple):
-    """The result of one turn."""
-
-    outcome: int
-    systems: int  # solved
-
-
 class SearchResult(NamedTuple):
     """The result of the loop."""
 
@@ -179,17 +174,18 @@ def accept_candidate(
     polygon: FrictionCone,
     search: SolverState,
     strategy: int,
-    made: StrategyResult,
+    outcome: int,
+    systems: int,
     share: float,
     wf: Floats,
 ) -> SearchResult:
     """Test the forces in the state; return the strategy and outcome if they solve the problem, otherwise NO_STRATEGY.
 
-    ``answer.z`` has them, and the best forces so far are kept. If they equal the previous forces and ``share``, the
-    result of `blend_factor`, is between 0 and 1, only this fraction of the change is made. The outcome also depends on
-    whether a smaller compliance gives the same forces.
+    ``outcome`` and ``systems`` are those of the strategy. ``answer.z`` gets the forces, and the best ones so far are
+    kept. If they equal the previous forces and ``share``, the result of `blend_factor`, is between 0 and 1, only this
+    fraction of the change is made. The outcome also depends on whether a smaller compliance gives the same forces.
     """
-    rows, systems = case.rows, made.systems
+    rows = case.rows
     drifts = 0.0 < share < 1.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
     store_forces(rows, polygon, search, answer.z)
     if drifts:
@@ -204,9 +200,9 @@ def accept_candidate(
         return SearchResult(NO_STRATEGY, NO_FORCES, systems)
     # Joints are rigid along the path. If they share a load with contacts, a smaller compliance must give the same
     # forces.
-    asked = made.outcome == EQUAL_COMPLIANCE and rows.nc > 1 and search.joined.p.shape[0] > 0
-    if not asked and made.outcome != MOVED_FORCES:
-        return SearchResult(strategy, made.outcome, systems)
+    asked = outcome == EQUAL_COMPLIANCE and rows.nc > 1 and search.joined.p.shape[0] > 0
+    if not asked and outcome != MOVED_FORCES:
+        return SearchResult(strategy, outcome, systems)
     kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
     end = final_compliance(rows, search)
     if asked:
@@ -219,7 +215,7 @@ def accept_candidate(
 @kernel(inner=True)
 def select_rigid(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, systems: int, wf: Floats
-) -> StrategyResult:
+) -> tuple[int, int]:
     """Remove the compliance of the forces in the state, which are at the path's end; return outcome and systems.
 
     The outcome is MOVED_FORCES if the rigid forces are far from the compliant ones. The systems include ``systems``,
@@ -232,7 +228,7 @@ def select_rigid(
     systems += remove_compliance(rows, polygon, search, kept, final_compliance(rows, search), case.tolerance)
     if outcome == EQUAL_COMPLIANCE and not stay_selected(search, kept):
         outcome = MOVED_FORCES
-    return StrategyResult(outcome, systems)
+    return outcome, systems
 
 
 @kernel(inner=True)
@@ -380,23 +376,23 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     if not (case.equal_compliance and case.warm_start and is_enabled(case, ACTIVE_SET)):
         return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, 0)
     # active set from the modes of the forces before
-    reached = try_active_set(rows, polygon, search)
-    answer.state[SYSTEMS_SOLVED] = reached.systems
+    reached, systems = try_active_set(rows, polygon, search)
+    answer.state[SYSTEMS_SOLVED] = systems
     # not converged: bodies at rest keep their forces, otherwise sweeps are next
-    if reached.eps == 0.0:
+    if not reached:
         if is_enabled(case, REUSE):
             stands, more = reuse_at_rest(case, answer, polygon, search, wf)
             if stands:
-                return SearchResult(REUSE, OTHER_FORCES, reached.systems + more)
-        return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, reached.systems)
+                return SearchResult(REUSE, OTHER_FORCES, systems + more)
+        return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, systems)
     # converged to the forces before: reuse them
     if share == 0.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES):
         store_dv_deps(case, answer, polygon, search, final_compliance(rows, search))
-        return SearchResult(REUSE, outcome_at_end(rows, polygon, search), reached.systems)
+        return SearchResult(REUSE, outcome_at_end(rows, polygon, search), systems)
     # otherwise remove the compliance, and accept or reject the forces
-    made = select_rigid(case, answer, polygon, search, reached.systems, wf)
-    answer.state[SYSTEMS_SOLVED] = made.systems
-    found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
+    outcome, systems = select_rigid(case, answer, polygon, search, systems, wf)
+    answer.state[SYSTEMS_SOLVED] = systems
+    found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, outcome, systems, share, wf)
     return found if found.attempt != NO_STRATEGY else SearchResult(NO_STRATEGY, NEEDS_SWEEPS, found.systems)
 
 
@@ -440,19 +436,14 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
             break
         if (start == 1 and not soft) or (start == 2 and not soft_again) or (start == 3 and not (small or joined)):
             continue
-        if start == 0:
-            reached = try_gauss_seidel(case, polygon, search)
-        elif start <= 2:
-            reached = try_soft_sweeps(case, polygon, search, start == 1 and case.warm_start, wf)
-        else:
-            reached = try_largest_compliance(rows, polygon, search, wf)
-        if reached.eps == 0.0:
-            systems += reached.systems
+        reached, more = try_sweeps(case, polygon, search, start, wf)
+        if not reached:
+            systems += more
             continue
         if share == 0.0 and forces_unchanged(case.rows, polygon, search, case.z0, SAME_FORCES):
-            return SearchResult(REUSE, outcome_at_end(rows, polygon, search), systems + reached.systems)
-        made = select_rigid(case, answer, polygon, search, reached.systems, wf)
-        found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
+            return SearchResult(REUSE, outcome_at_end(rows, polygon, search), systems + more)
+        outcome, more = select_rigid(case, answer, polygon, search, more, wf)
+        found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, outcome, more, share, wf)
         systems += found.systems
         if found.attempt != NO_STRATEGY:
             return SearchResult(ACTIVE_SET, found.outcome, systems)
@@ -479,11 +470,11 @@ def select_from_modes(
         answer.best_z[i] = answer.z[i]
     answer.state[BEST_RESIDUAL] = 0.0
     # look for the modes of equal compliance from them
-    reached = try_active_set(case.rows, polygon, search)
-    systems += reached.systems
-    if reached.eps > 0.0:
-        made = select_rigid(case, answer, polygon, search, 0, wf)
-        found = accept_candidate(case, answer, polygon, search, strategy, made, 1.0, wf)
+    reached, more = try_active_set(case.rows, polygon, search)
+    systems += more
+    if reached:
+        outcome, more = select_rigid(case, answer, polygon, search, 0, wf)
+        found = accept_candidate(case, answer, polygon, search, strategy, outcome, more, 1.0, wf)
         systems += found.systems
         if found.outcome == EQUAL_COMPLIANCE:
             return SearchResult(strategy, EQUAL_COMPLIANCE, systems)
@@ -518,26 +509,27 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
         if strategy == PROXIMAL_POINT and not answer.state[BEST_RESIDUAL] < math.inf:
             continue
         # find forces by the strategy
+        outcome = OTHER_FORCES
         if strategy == REUSE:
             if not case.warm_start or (answer.state[BLEND] == 0.0) != (turn == 0):
                 continue
-            made = StrategyResult(OTHER_FORCES, polish_previous_forces(case, polygon, search))
+            more = polish_previous_forces(case, polygon, search)
         elif strategy == PROXIMAL_POINT:
-            made = StrategyResult(OTHER_FORCES, try_proximal_point(case, answer, polygon, search, lines - 1, wf))
+            more = try_proximal_point(case, answer, polygon, search, lines - 1, wf)
         elif turn == 1:
             if answer.state[PATH_END] == PATH_END_REACHED or not is_enabled(case, ACTIVE_SET):
                 continue
-            reached = try_equal_compliance(case, polygon, search, wf)
-            made = StrategyResult(NO_FORCES, reached.systems)
-            if reached.eps > 0.0:
-                made = select_rigid(case, answer, polygon, search, reached.systems, wf)
+            reached, more = try_equal_compliance(case, polygon, search, wf)
+            outcome = NO_FORCES
+            if reached:
+                outcome, more = select_rigid(case, answer, polygon, search, more, wf)
         else:
-            made = StrategyResult(OTHER_FORCES, try_interior_point(case, answer, polygon, search, turn - 2, wf))
+            more = try_interior_point(case, answer, polygon, search, turn - 2, wf)
         # accept or reject them
-        systems += made.systems
-        if made.outcome != NO_FORCES:
-            found = accept_candidate(case, answer, polygon, search, strategy, made, 1.0, wf)
-            systems += found.systems - made.systems
+        systems += more
+        if outcome != NO_FORCES:
+            found = accept_candidate(case, answer, polygon, search, strategy, outcome, 0, 1.0, wf)
+            systems += found.systems
             # from the second interior-point turn on, look for equal-compliance forces from the accepted ones
             if found.attempt > REUSE and found.outcome == OTHER_FORCES and turn > 1 and is_enabled(case, ACTIVE_SET):
                 return select_from_modes(case, answer, polygon, search, strategy, systems, wf)

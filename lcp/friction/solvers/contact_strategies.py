@@ -9,9 +9,8 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.claims import friction_attempt
-from lcp.contacts.island_solver import solve_island
+from lcp.contacts.island_solver import contact_column_ranges, solve_island
 from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
-from lcp.contacts.trees import contact_column_ranges
 from lcp.friction.delassus_factor import DelassusFactor, factor_from_delassus
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem, IntArray

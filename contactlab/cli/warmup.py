@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lcp
 from contactlab.cli.arguments import command, option
@@ -125,7 +126,8 @@ def _fallback() -> None:
     """Compile the fallback strategies, but not their entry from Python, which the demo's process compiles."""
     from contactlab.stepping.kernels.next_island import run_fallback_strategies
 
-    compile_for(run_fallback_strategies.inner, *_demo_driver().island_arguments())
+    entry: Any = run_fallback_strategies
+    compile_for(entry.inner, *_demo_driver().island_arguments())
 
 
 def _ledger() -> None:

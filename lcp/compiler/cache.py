@@ -132,7 +132,7 @@ class KernelCache:
 
         target_context.refresh()
         for file in (self._seed, self._file if cache_folder() else None):
-            name, data = (None, None) if file is None else file.load(self._key(sig))
+            name, data = ("", None) if file is None else file.load(self._key(sig))
             if data is not None and not self._inner:
                 return CompileResult._rebuild(target_context, *data)
             library = None if data is None else _stored_library(target_context, (self._place, name), data)

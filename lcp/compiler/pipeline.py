@@ -176,6 +176,8 @@ def _entry_library(short_loops: bool) -> Any:
     """Return the library of a kernel that Python calls, with its callees; ``short_loops`` as in `kernel`."""
 
     class EntryLibrary(_marking_library()):  # type: ignore[misc]
+        _linking_libraries: list[Any]
+
         def finalize(self) -> None:
             self._linking_libraries = _callers_first(self._linking_libraries)
             super().finalize()

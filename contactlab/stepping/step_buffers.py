@@ -99,10 +99,10 @@ class StepBuffers:
         self.control, self.parameters = new_settings(stepper, edges)
         # The same memory as arrays of one record and as views of single numbers, which are much faster from Python.
         self.records = self._control, self._parameters = as_array(self.control), as_array(self.parameters)
-        self._used = [memoryview(self._control[f"chunk_{rows}"]) for rows in USED]
+        self._used = [self._control[f"chunk_{rows}"].data for rows in USED]
         names = "step", "target_steps", "failure", "uncertified", "stage", "allow_uncertified", "kinematics_valid"
         self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on, self._filled = (
-            memoryview(self._control[name]) for name in names
+            self._control[name].data for name in names
         )
         self._places: tuple[layout.Chunk | None, dict[str, Any]] = None, {}
         self._h, self._now = self._parameters["h"], self._parameters["time"]

@@ -21,7 +21,7 @@ from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
 if TYPE_CHECKING:
-    from contactlab.stepping.driver import Tau
+    from contactlab.stepping.callbacks import Tau
 
 
 @dataclass(frozen=True, eq=False)

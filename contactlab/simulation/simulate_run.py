@@ -19,8 +19,8 @@ from contactlab.recording.recording import Recording
 from contactlab.recording.writer import RecordWriter
 from contactlab.simulation.notice_monitor import default_progress
 from contactlab.spatial.arrays import finite_number
-from contactlab.stepping.callbacks import Contacts, contact_supplier
-from contactlab.stepping.driver import Driver, Targets, Tau, acquire_driver, release_driver
+from contactlab.stepping.callbacks import Contacts, Targets, Tau, contact_supplier
+from contactlab.stepping.driver import Driver, acquire_driver, release_driver
 from contactlab.stepping.memory import LITTLE, memory_bytes
 from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.stepping.step_result import StepResult

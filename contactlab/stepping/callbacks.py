@@ -70,59 +70,6 @@ def tau_at(tau: Tau, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
     return finite_array(value, field, v.shape, SimulationConfigError)
 
 
-class StepCallbacks:
-    """Calls the user's functions and the kinematic motions for every step of one run.
-
-    Parameters
-    ----------
-    world
-        The world of the run.
-    tau, targets, supply, motions
-        See `Tau`, `Targets`, `Supply`, `Motions`.
-    """
-
-    def __init__(
-        self, world: World, tau: Tau, targets: Targets, supply: Supply | None, motions: Motions | None
-    ) -> None:
-        self._tau, self._supply, self._motions = tau, supply, motions
-        self.of_joints = JointCallbacks(world, targets)
-        #: whether the loop must return to Python after every step
-        self.needs_callback = (
-            callable(tau) or supply is not None or motions is not None or self.of_joints.needs_callback
-        )
-
-    @property
-    def with_tau(self) -> bool:
-        """Return True if there is an applied force."""
-        return self._tau is not None
-
-    def write_constant_tau(self, work: layout.StepWork) -> None:
-        """Write the applied force if it is constant, otherwise 0."""
-        work.tau[:] = tau_at(None if callable(self._tau) else self._tau, 0.0, work.q, work.v)
-
-    def call_at_start(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
-        """Call all user code for the step that begins; return the memory, with the external contacts in it."""
-        q, v = work.q, work.v
-        if callable(self._tau):
-            work.tau[:] = tau_at(self._tau, time, q, v)
-        if self._supply is not None:
-            ints, floats = self._supply(time, q.copy(), v.copy())
-            work = work._replace(external_int=ints, external_float=floats)
-        if joints is not None and self.of_joints.needs_callback:
-            self.of_joints.update_targets(joints, time, q.copy(), v.copy())
-        self.call_at_end(work, joints, time, h)
-        return work
-
-    def call_at_end(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> None:
-        """Call the user code that depends on the end of the step: motions and targets."""
-        if self._motions is not None:
-            pose, twist, after = self._motions(time, h)
-            work.motion_pose[:], work.motion_twist[:], work.motion_next[:] = pose, twist, after
-            work.belt_twist[:] = belt_twist(pose, after, twist, h)
-        if joints is not None and self.of_joints.needs_callback:
-            self.of_joints.update_rows(joints, time, h, work.q.copy(), work.v.copy())
-
-
 NO_DRIVES = "are given for drives, and the world has none: WorldBuilder.add_drive"
 
 #: The return value of a law of all targets: an array (nd,), or numbers by name.
@@ -142,19 +89,23 @@ def is_constant(targets: Targets) -> TypeGuard[Wanted | None]:
     return not callable(targets) and not (isinstance(targets, Mapping) and any(map(callable, targets.values())))
 
 
-class JointCallbacks:
-    """Writes the targets of drives and the rows of custom constraints in one run of a world.
+class StepCallbacks:
+    """Calls the user's functions and the kinematic motions for every step of one run.
+
+    They give applied forces, external contacts, targets of drives, and the rows of custom constraints.
 
     Parameters
     ----------
     world
         The world of the run.
-    targets
-        See `Targets`; an array (nd,) holds them all, in the order of the drives.
+    tau, targets, supply, motions
+        See `Tau`, `Targets`, `Supply`, `Motions`.
     """
 
-    def __init__(self, world: World, targets: Targets) -> None:
-        self._world = world
+    def __init__(
+        self, world: World, tau: Tau, targets: Targets, supply: Supply | None, motions: Motions | None
+    ) -> None:
+        self._world, self._tau, self._supply, self._motions = world, tau, supply, motions
         self._constant = np.array([drive.target for drive in world.joint_actions.drives], dtype=np.float64)
         self._number = {str(drive.name): i for i, drive in enumerate(world.joint_actions.drives)}
         self._functions: dict[int, tuple[str, Callable[[float], float]]] = {}
@@ -167,9 +118,12 @@ class JointCallbacks:
         if isinstance(targets, Mapping):
             self._functions = {self._drive(name): (name, one) for name, one in targets.items() if callable(one)}
             numbers = {name: one for name, one in targets.items() if not callable(one)}
-        self._constant = self.constant(numbers)
+        self._constant = self.constant_targets(numbers)
+        #: whether there is an applied force
+        self.with_tau = tau is not None
         #: whether user code must be called in every step
-        self.needs_callback = self._law is not None or bool(self._functions) or bool(self._custom)
+        has_law = callable(tau) or self._law is not None
+        self.needs_callback = has_law or bool(supply or motions or self._functions or self._custom)
 
     def _drive(self, name: str) -> int:
         """Return the number of the drive with this name; raise `SimulationConfigError` if there is none."""
@@ -180,13 +134,7 @@ class JointCallbacks:
             raise SimulationConfigError("targets", detail)
         return self._number[name]
 
-    def _all(self, targets: ArrayLike, field: str) -> FloatArray:
-        """Return the targets (nd,) of all drives as an array; raise an error for a wrong shape or an infinite entry."""
-        if not self._number and np.size(targets):
-            raise SimulationConfigError(field, NO_DRIVES)
-        return finite_array(targets, field, (len(self._number),), SimulationConfigError)
-
-    def constant(self, targets: Wanted | None, when: str = "") -> FloatArray:
+    def constant_targets(self, targets: Wanted | None, when: str = "") -> FloatArray:
         """Return targets (nd,) given as an array of all or as numbers by name; other drives keep the world's targets.
 
         ``when`` is appended to the field's name in errors.
@@ -198,39 +146,59 @@ class JointCallbacks:
             for name, value in targets.items():
                 values[self._drive(name)] = finite_number(value, f"targets[{name!r}]{when}", SimulationConfigError)
             return values
-        return self._all(targets, f"targets{when}")
+        if not self._number and np.size(targets):
+            raise SimulationConfigError(f"targets{when}", NO_DRIVES)
+        return finite_array(targets, f"targets{when}", (len(self._number),), SimulationConfigError)
 
-    def start(self, joints: JointRows) -> None:
-        """Write the constant targets."""
-        joints.target[:] = self._constant
+    def write_constants(self, work: layout.StepWork, joints: JointRows | None) -> None:
+        """Write the applied force if it is constant, otherwise 0, and the constant targets."""
+        work.tau[:] = tau_at(None if callable(self._tau) else self._tau, 0.0, work.q, work.v)
+        if joints is not None:
+            joints.target[:] = self._constant
 
-    def update_targets(self, joints: JointRows, time: float, q: FloatArray, v: FloatArray) -> None:
-        """Call the law of all targets, if there is one, for the step that begins."""
-        if self._law is not None:
-            wanted, when = self._law(time, q, v), f" at time {time:.9g}"
+    def call_at_start(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
+        """Call all user code for the step that begins; return the memory, with the external contacts in it."""
+        q, v = work.q, work.v
+        if callable(self._tau):
+            work.tau[:] = tau_at(self._tau, time, q, v)
+        if self._supply is not None:
+            ints, floats = self._supply(time, q.copy(), v.copy())
+            work = work._replace(external_int=ints, external_float=floats)
+        if joints is not None and self._law is not None:
+            wanted, when = self._law(time, q.copy(), v.copy()), f" at time {time:.9g}"
             if wanted is None:
                 raise SimulationConfigError(f"targets{when}", "must be an array of all or numbers by name, got None")
-            joints.target[:] = self.constant(wanted, when)
+            joints.target[:] = self.constant_targets(wanted, when)
+        self.call_at_end(work, joints, time, h)
+        return work
 
-    def update_rows(self, joints: JointRows, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
-        """Write the targets for the end of the step, and the user's rows at its start."""
+    def call_at_end(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> None:
+        """Call the user code that depends on the end of the step: motions and targets; and the user's rows."""
+        if self._motions is not None:
+            pose, twist, after = self._motions(time, h)
+            work.motion_pose[:], work.motion_twist[:], work.motion_next[:] = pose, twist, after
+            work.belt_twist[:] = belt_twist(pose, after, twist, h)
+        if joints is None:
+            return
         for number, (name, function) in self._functions.items():
             field = f"targets[{name!r}] at time {time + h:.9g}"
             joints.target[number] = finite_number(function(time + h), field, SimulationConfigError)
-        if not self._custom:
-            return
-        model, speed = self._world.model, read_only(v)
-        at = read_only(q)
+        if self._custom:
+            self._write_custom_rows(joints, time, h, read_only(work.q.copy()), read_only(work.v.copy()))
+
+    def _write_custom_rows(self, joints: JointRows, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
+        """Write the rows of custom constraints at the start of the step."""
+        model = self._world.model
         for custom, reach in self._custom:
-            G = custom.jacobian(model, at, speed, time)
+            G = custom.jacobian(model, q, v, time)
             reach.check(G, time)
             joints.loop_G[custom.rows] = G
             if custom.level == "acceleration":
                 # The compiled rows then require G v+ = G v + h gamma.
-                joints.loop_rate[custom.rows] = -(G @ v) - h * custom.gamma(model, at, speed, time)
+                joints.loop_rate[custom.rows] = -(G @ v) - h * custom.gamma(model, q, v, time)
                 continue
-            joints.loop_error[custom.rows] = custom.position_error(model, at, time)
-            joints.loop_rate[custom.rows] = custom.velocity_error(model, at, speed, time) - G @ v
+            joints.loop_error[custom.rows] = custom.position_error(model, q, time)
+            joints.loop_rate[custom.rows] = custom.velocity_error(model, q, v, time) - G @ v
 
 
 class CustomRowSupport:

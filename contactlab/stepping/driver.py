@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["Driver", "Targets", "Tau"]
-
-
 #: Seconds after which the loop returns to handle Ctrl-C, unless one step takes longer.
 MAX_BLOCKING_SECONDS = 0.05
 
@@ -193,8 +190,12 @@ class Driver(StepBuffers):
             while True:
                 if reason is None:
                     step = self._step[0]
-                    self._set_target(limit, step)
-                    reason = self._enter(step) if limit - step > 1 else self.bound_loop()()
+                    if self._asked.needs_callback:
+                        self._call_users(limit, step)
+                    else:
+                        self._aim[0] = limit if limit - step <= self._portion else step + self._portion
+                    loop = self._held or self.bound_loop()
+                    reason = loop() if limit - step <= 1 else self._enter(step)
                 if reason == layout.OK:
                     if self._step[0] >= limit or self.looks[layout.LOOK] or self.time >= self._end:
                         return reason
@@ -216,11 +217,8 @@ class Driver(StepBuffers):
             self._portion = max(1, min(2 * self._portion, int(MAX_BLOCKING_SECONDS * made / max(seconds, 1e-9))))
         return reason
 
-    def _set_target(self, limit: int, step: int) -> None:
-        """Set how many steps the loop makes after ``step``: up to ``limit``, or one if user code must see it."""
-        if not self._asked.needs_callback:
-            self._aim[0] = min(limit, step + self._portion)
-            return
+    def _call_users(self, limit: int, step: int) -> None:
+        """Call user code for the step after ``step``, at most up to ``limit``; the loop makes only this step."""
         if self._stage[0] == layout.BEGIN:
             full = self._used[0][0] >= self._chunk_steps and not self.looks[layout.ALONE]
             if full or step >= limit or self.time >= self._end:

@@ -99,10 +99,12 @@ class StepBuffers:
         self.control, self.parameters = new_settings(stepper, edges)
         # The same memory as arrays of one record and as views of single numbers, which are much faster from Python.
         self.records = self._control, self._parameters = as_array(self.control), as_array(self.parameters)
-        self._used = [self._control[f"chunk_{rows}"].data for rows in USED]
+        # numpy declares no buffer before Python 3.12.
+        self._used = [memoryview(self._control[f"chunk_{rows}"]) for rows in USED]  # type: ignore[arg-type]
         names = "step", "target_steps", "failure", "uncertified", "stage", "allow_uncertified", "kinematics_valid"
         self._step, self._aim, self._failure, self._uncertified, self._stage, self._may_go_on, self._filled = (
-            self._control[name].data for name in names
+            memoryview(self._control[name])  # type: ignore[arg-type]
+            for name in names
         )
         self._places: tuple[layout.Chunk | None, dict[str, Any]] = None, {}
         self._h, self._now = self._parameters["h"], self._parameters["time"]
@@ -131,9 +133,7 @@ class StepBuffers:
         self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
         self.parameters.end = self._end
-        asked.write_constant_tau(self.work)
-        if self.joints is not None:
-            asked.of_joints.start(self.joints)
+        asked.write_constants(self.work, self.joints)
         self._uncertified[0] = 0
         self.chunk = self._new_chunk(self.work.contact_int.shape[0])
 
@@ -237,7 +237,7 @@ class StepBuffers:
     def set_inputs(self, tau: FloatArray, targets: Wanted | None) -> None:
         """Set the applied force (nv,) and the drives' targets of all later steps; None: the world's targets."""
         self.work.tau[:] = tau
-        wanted = self._asked.of_joints.constant(targets)
+        wanted = self._asked.constant_targets(targets)
         if self.joints is not None:
             self.joints.target[:] = wanted
 

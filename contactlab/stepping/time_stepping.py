@@ -17,8 +17,8 @@ from contactlab.formulation.friction_backend import LAWS, FrictionBackend, frict
 from contactlab.formulation.solution import SMALLEST_FRACTION
 from contactlab.formulation.strategy_solver import EqualCompliance
 from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.stepping.callbacks import Contacts, Supply, contact_supplier, is_constant, tau_at
-from contactlab.stepping.driver import Driver, Targets, Tau
+from contactlab.stepping.callbacks import Contacts, Supply, Targets, Tau, contact_supplier, is_constant, tau_at
+from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.prepared import Sleep, Thresholds, in_world
 from contactlab.stepping.step_result import StepBatch, StepResult

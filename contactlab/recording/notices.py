@@ -371,7 +371,7 @@ def _tree_masses(world: World) -> FloatArray:
     """Return the mass (nt,) [kg] of the bodies of each tree."""
     mass = np.array([0.0 if spec.inertia is None else spec.inertia.mass for spec in world.model.bodies])
     moving = world.body_trees >= 0
-    return np.bincount(world.body_trees[moving], mass[moving], world.tree_starts.size - 1)
+    return np.bincount(world.body_trees[moving], mass[moving], world.tree_starts.size - 1).astype(np.float64)
 
 
 def product_gains(recording: Recording) -> Iterator[Notice]:

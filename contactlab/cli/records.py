@@ -187,8 +187,7 @@ def explanation_lines(explanation: Explanation, most: int) -> list[str]:
     text = []
     if explanation.step is not None:
         when = "" if explanation.time is None else f", time {explanation.time:.9g} s"
-        size = "" if explanation.h is None else f", h = {explanation.h:.6g} s"
-        text.append(f"step {explanation.step}{when}{size}")
+        text.append(f"step {explanation.step}{when}, h = {explanation.h:.6g} s")
     text.append(explanation.reason)
     problem, result = explanation.problem, explanation.result
     if problem is not None:
@@ -205,18 +204,10 @@ def explanation_lines(explanation: Explanation, most: int) -> list[str]:
             f"tried {type(attempt.solver).__name__}: {attempt.status.name} after {attempt.iterations} iterations, "
             f"scaled residual {attempt.residual.scaled:.1e}{detail}"
         )
-    for contact in explanation.contacts[:most]:
-        x, y, z = contact.point
-        text.append(
-            f"contact: {contact.body} on {contact.other} at ({x:.6g}, {y:.6g}, {z:.6g}) m, gap {contact.gap:.3e} m, "
-            f"mu {contact.mu:g}"
-        )
-    if len(explanation.contacts) > most:
-        text.append(f"and {len(explanation.contacts) - most} contacts more")
-    for joint in explanation.joints[:most]:
-        text.append(f"joint: {joint.label}, off by or away from it {joint.error:.3e} rad or m")
-    if len(explanation.joints) > most:
-        text.append(f"and {len(explanation.joints) - most} rows of joints more")
+    for lines, named in ((explanation.contacts, "contacts"), (explanation.joints, "rows of joints")):
+        text += lines[:most]
+        if len(lines) > most:
+            text.append(f"and {len(lines) - most} {named} more")
     return text + [f"advice: {advice}" for advice in explanation.advice]
 
 

@@ -15,8 +15,10 @@ import numpy as np
 
 from contactlab.certificate import ForceChoice
 from contactlab.formulation.model_problem.drives import RowKind
+from contactlab.recording.energy_ledger import held_trees, rigid_contacts
 from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.long_steps import DEPTH, StepMotions, long_steps
+from contactlab.recording.record import surface_velocities
 from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
@@ -313,9 +315,6 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     weight in a step, so that a lift with its load is below the limit. Compliant contacts are left out, because they
     store the energy; so are conveyors.
     """
-    from contactlab.recording.energy_ledger import rigid_contacts
-    from contactlab.recording.record import surface_velocities
-
     world = recording.world
     moving = [body for body, motion in world.motions if not isinstance(motion, Conveyor)]
     if not moving:
@@ -372,7 +371,7 @@ def _tree_masses(world: World) -> FloatArray:
     """Return the mass (nt,) [kg] of the bodies of each tree."""
     mass = np.array([0.0 if spec.inertia is None else spec.inertia.mass for spec in world.model.bodies])
     moving = world.body_trees >= 0
-    return np.bincount(world.body_trees[moving], mass[moving], world.tree_starts.size - 1)
+    return np.bincount(world.body_trees[moving], mass[moving], world.tree_starts.size - 1).astype(np.float64)
 
 
 def product_gains(recording: Recording) -> Iterator[Notice]:
@@ -381,8 +380,6 @@ def product_gains(recording: Recording) -> Iterator[Notice]:
     The rule evaluates velocity products and inertia at the start of the step. Free trees moved by the Runge-Kutta
     method are excluded. The energy is the ledger's, without the part of the weights: half the change of their work.
     """
-    from contactlab.recording.energy_ledger import held_trees
-
     world, h = recording.world, recording.h
     trees = np.flatnonzero(free_kinds(world) != FREE_EULER)
     if not trees.size or not h.size:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.multibody import body_poses
+from contactlab.recording.energy_ledger import EnergyLedger, energy_ledger
+from contactlab.recording.environment import environment
+from contactlab.recording.events import ContactEvent, SolverStatistics, contact_events, solver_statistics
 from contactlab.recording.island import forces_of, formed, solution_of, trees_of
 from contactlab.recording.record import Record, slice_steps
 from contactlab.recording.storage import read_recording, save_recording
@@ -33,8 +36,6 @@ from lcp.result import html_table
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
-    from contactlab.recording.energy_ledger import EnergyLedger
-    from contactlab.recording.events import ContactEvent, SolverStatistics
     from contactlab.recording.notices import Notice
     from contactlab.stepping.time_stepping import TimeStepping
 
@@ -69,8 +70,6 @@ class Recording(Record):
         stamp: Mapping[str, str] | None = None,
     ) -> Recording:
         """Return a record from the pieces of a run in memory (`RunRows`); ``stamp`` is added to its environment."""
-        from contactlab.recording.environment import environment
-
         stepper = stepper.in_world(world)
         lengths = row_lengths(world, stepper)
         rows = RunRows([start_rows(world, start, lengths), *pieces], lengths)
@@ -129,8 +128,6 @@ class Recording(Record):
     @cached_property
     def ledger(self) -> EnergyLedger:
         """The energy ledger, step by step; computed on first use."""
-        from contactlab.recording.energy_ledger import energy_ledger
-
         return energy_ledger(self)
 
     @cached_property
@@ -147,15 +144,11 @@ class Recording(Record):
 
     def events(self) -> tuple[ContactEvent, ...]:
         """Return contacts made and broken, and sliding begun and ended, in order."""
-        from contactlab.recording.events import contact_events
-
         return contact_events(self)
 
     @property
     def statistics(self) -> SolverStatistics:
         """Solver statistics step by step, and the time of the run."""
-        from contactlab.recording.events import solver_statistics
-
         return solver_statistics(self)
 
     def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:

@@ -9,6 +9,7 @@ runs.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -111,8 +112,13 @@ class Batch:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The memory of the compiled step cannot be copied, because it contains addresses of its arrays.
-        arguments = self._worlds.given, self.stepper, self.states, self.threads
-        return _batch, (*arguments, self._begins, self._runs.errors)
+        again = functools.partial(Batch, threads=self.threads)
+        return again, (self._worlds.given, self.stepper, self.states), (self._begins, self._runs.errors)
+
+    def __setstate__(self, held: tuple[list[StepperState], dict[int, Exception]]) -> None:
+        # The states to which `reset` returns, and the errors of stopped runs.
+        self._begins = list(held[0])
+        self._runs.errors.update(held[1])
 
     def __len__(self) -> int:
         return self._runs.slots.time.size
@@ -423,24 +429,6 @@ def rollout(
     found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps, f_ext)
     warn_of(found.notices)
     return found
-
-
-def _batch(
-    worlds: World | Sequence[World],
-    stepper: TimeStepping,
-    states: Sequence[StepperState],
-    threads: int,
-    begins: list[StepperState],
-    errors: dict[int, Exception],
-) -> Batch:
-    """Return a batch that continues at ``states``.
-
-    ``begins`` are the states to which `Batch.reset` returns. ``errors`` has the errors of stopped runs, by run.
-    """
-    batch = Batch(worlds, stepper, states, threads=threads)
-    batch._begins = list(begins)
-    batch._runs.errors.update(errors)
-    return batch
 
 
 def _worst(notices: Iterable[Notice]) -> tuple[Notice, ...]:

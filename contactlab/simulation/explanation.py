@@ -25,7 +25,7 @@ from contactlab.recording.storage import META
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.island_view import IslandView
+from contactlab.stepping.island_view import IslandView, ViewedContact
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData
@@ -35,41 +35,21 @@ from problem_data.files import NpzFile
 _DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
 
 
-@dataclass(frozen=True)
-class ContactLine:
-    """One contact of a failed problem: its bodies, point [m], gap [m], and friction."""
-
-    body: str
-    other: str
-    point: tuple[float, ...]
-    gap: float
-    mu: float
-
-
-@dataclass(frozen=True)
-class JointLine:
-    """One row of a joint or loop in a failed problem: its kind, and its error or distance [rad or m]."""
-
-    label: str
-    error: float
-
-
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """A failed step."""
 
-    # The run's record, the step and its start [s]; None if there is only the problem.
-    record: Path | None
+    # The step and its start [s]; None if there is only the problem.
     step: int | None
     time: float | None
-    h: float | None  # step size of the problem [s]; None if it is unknown
+    h: float  # step size of the problem [s]
     reason: str  # one sentence or more
     # The contact problem and the solver's new result; None if no problem was formed.
     problem: ConstraintVelProblemData | None = None
     result: lcp.Result | lcp.FrictionResult | None = None
-    # Its contacts and its rows of joints and loops, if there is a record.
-    contacts: tuple[ContactLine, ...] = ()
-    joints: tuple[JointLine, ...] = ()
+    # A line of text for each of its contacts, and for each row of joints and loops, if there is a record.
+    contacts: tuple[str, ...] = ()
+    joints: tuple[str, ...] = ()
     # Ranks of the normal rows and of all rows.
     rank_normal: int = 0
     rank: int = 0
@@ -89,19 +69,19 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
     path = Path(path)
     named = _DUMP.fullmatch(path.name)
     if named is None and _is_record(path):
-        return _of_record(Recording.open(path), path, None)
+        return _of_record(Recording.open(path), None)
     loaded = problem_data.load(path)
     if not isinstance(loaded, ConstraintVelProblemData):
         raise ProblemFileError("format", f"{path} holds a problem of accelerations, no step of a simulation")
     step, recording = None, None
     if named is not None:
-        step, record = int(named["step"]), path.with_name(named["stem"] + ".npz")
+        step = int(named["step"])
         with contextlib.suppress(RecordError):
-            recording = Recording.open(record)
+            recording = Recording.open(path.with_name(named["stem"] + ".npz"))
         if recording is not None and recording.n_steps == step:
-            return _of_record(recording, record, loaded)
+            return _of_record(recording, loaded)
     solver: Any = lcp.default_friction_solver() if loaded.friction == "cone" else lcp.default_solver()
-    return _solved_again(Explanation(None, step, None, 1e-3 if h is None else h, ""), loaded, solver)
+    return _solved_again(Explanation(step, None, 1e-3 if h is None else h, ""), loaded, solver)
 
 
 def _is_record(path: Path) -> bool:
@@ -114,7 +94,7 @@ def _is_record(path: Path) -> bool:
     return False
 
 
-def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemData | None) -> Explanation:
+def _of_record(recording: Recording, dumped: ConstraintVelProblemData | None) -> Explanation:
     """Explain the end of a run: repeat the step after the last recorded state, and describe its failure, if it fails.
 
     If it does not, ``dumped``, a saved problem of this step, is solved again.
@@ -123,7 +103,7 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
     stepper = replace(recording.stepper, on_unsolved="raise")
     world, step = recording.world, recording.n_steps
     state = recording.state(step)
-    base = Explanation(record, step, state.time, stepper.h, "", environment=recording.environment)
+    base = Explanation(step, state.time, stepper.h, "", environment=recording.environment)
     taus = recording.rows["tau"]
     # The force applied in the failed step is not recorded; the force of the previous step is the closest known one.
     tau = taus[-1] if taus.shape[0] else None
@@ -146,8 +126,15 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
         view = _island_of(recording, error.h, tau, targets, problem)
         if view is None:
             return found
-        joints = (JointLine(world.joint_rows[row].label, off) for row, off in view.joint_errors().items())
-        return replace(found, contacts=_contacts(world, view), joints=tuple(joints))
+        contacts = tuple(_contact_line(world, contact) for contact in view.contacts())
+        return replace(
+            found,
+            contacts=contacts,
+            joints=tuple(
+                f"joint: {world.joint_rows[row].label}, off by or away from it {off:.3e} rad or m"
+                for row, off in view.joint_errors().items()
+            ),
+        )
     if dumped is not None:
         solver = stepper.solver if stepper.asks_backend else stepper.lcp_solver
         # Files of older versions do not contain the friction law.
@@ -160,7 +147,6 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
 
 def _solved_again(base: Explanation, problem: ConstraintVelProblemData, solver: Any) -> Explanation:
     """Solve a stored problem again, with its friction law, and return ``base`` with the result added."""
-    assert base.h is not None
     formed = form_discretized_lcp(problem, base.h)
     if isinstance(solver, FrictionBackend):
         return _explained(base, problem, solver.solve_contacts(formed).result)
@@ -218,15 +204,8 @@ def _island_of(
     return None
 
 
-def _contacts(world: World, view: IslandView) -> tuple[ContactLine, ...]:
-    """Return a printable line for each contact of an island: bodies, point [m], gap [m] and friction."""
-    return tuple(
-        ContactLine(
-            world.name_of(contact.body_b),
-            world.name_of(contact.body_a, contact.half_space),
-            tuple(contact.point.tolist()),
-            contact.gap,
-            contact.mu,
-        )
-        for contact in view.contacts()
-    )
+def _contact_line(world: World, contact: ViewedContact) -> str:
+    """Return a line about a contact: bodies, point [m], gap [m] and friction."""
+    body, other = world.name_of(contact.body_b), world.name_of(contact.body_a, contact.half_space)
+    place = ", ".join(f"{x:.6g}" for x in contact.point)
+    return f"contact: {body} on {other} at ({place}) m, gap {contact.gap:.3e} m, mu {contact.mu:g}"

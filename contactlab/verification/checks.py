@@ -60,11 +60,10 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     forces = row_forces(portion)
     # Subtract the effect of the impulses: the result is near v_free, where the search for its midpoint begins.
     momentum, laws, push = _free(portion, push, forces)
-    M = laws.inertia(portion.state.M, h)
-    free = free_motion(portion, laws, M)
+    M, islands = laws.inertia(portion.state.M, h), Islands.of(portion)
+    free = free_motion(portion, islands, laws, M)
     if free is not None:
         momentum = np.where(free.dofs, mass_times(M, free.v) - h[:, None] * laws.push, momentum)
-    islands = Islands.of(portion)
     dq = displacement(portion, islands, M, laws, frames)
     yield "integration", everywhere, -1, -1, _integration(portion, dq, free)
     yield from projection_findings(portion, islands, laws, dq, frames)

@@ -98,29 +98,28 @@ def contact_rows(portion: StepSlice, v_free: FloatArray, directions: FloatArray)
     gamma = np.where(rigid, stepper.cfm, 1.0 / (h * stiffness + dissipation))
     soft = np.where(gap > 0.0, gap / h, stiffness * gap * gamma)
     k = np.where(rigid[:, None], k, soft[:, None]) + drive[:, :1]
-    turning = moments_of(portion, surfaces, numbers, directions)
-    counts = np.concatenate((np.full(nc, r), turning.counts))
+    k_moments, axes, lengths, *of_moments = moments_of(portion, surfaces, numbers, directions)
+    of_sliding = np.arange(nc), np.full(nc, r), np.ones(nc, dtype=np.int64)
+    contacts, counts, places = (np.concatenate(both) for both in zip(of_sliding, of_moments, strict=True))
     cone = np.repeat(np.arange(counts.size), counts)
-    places = np.concatenate((np.ones(nc, dtype=np.int64), turning.places))
     inner = np.arange(cone.size) - (np.cumsum(counts) - counts)[cone]
-    contacts = np.concatenate((np.arange(nc), turning.contacts))
     # Forces act on the point, and moments on the angular velocity.
     own, last = np.arange(nc)[:, None], np.arange(r * nc, cone.size)[:, None]
     point, turned = 6 * own + np.arange(3), 6 * contacts[cone[r * nc :], None] + np.arange(3, 6)
     parts = [(own, point, directions[:, :1]), (nc + r * own + np.arange(r), point, directions[:, 1:])]
-    along = sparse_rows([*parts, (nc + last, turned, turning.directions[:, None])], (nc + cone.size, 6 * nc))
+    along = sparse_rows([*parts, (nc + last, turned, axes[:, None])], (nc + cone.size, 6 * nc))
     found = ContactRows(
         at,
         directions,
         k,
-        np.concatenate((rows["contact_mu"][chosen], turning.lengths)),
+        np.concatenate((rows["contact_mu"][chosen], lengths)),
         contacts,
         cone,
         places[cone] + inner,
         (places + counts)[cone] + inner,
         places + 2 * counts,
         gamma,
-        np.concatenate((drive[:, 1:].ravel(), turning.k)),
+        np.concatenate((drive[:, 1:].ravel(), k_moments)),
         along,
     )
     return found, sparse.csr_matrix(along @ portion.points)
@@ -293,23 +292,14 @@ def normal_terms(
 STILL = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class MomentRows:
-    """Moment cones of the contacts of a portion: torsional ones, then rolling ones; nt rows in all."""
-
-    k: FloatArray  # (nt,) contribution of rotating kinematic bodies to the relative angular velocity [rad/s]
-    directions: FloatArray  # (nt, 3) world axes
-    lengths: FloatArray  # (n,) of each cone [m]
-    # (n,) the contact of each cone, its number of directions, and its first column among the variables by contact.
-    contacts: IntArray
-    counts: IntArray
-    places: IntArray
-
-
 def moments_of(
-    portion: StepSlice, surfaces: list[tuple[Material | None, Material | None]], numbers: IntArray, frames: FloatArray
-) -> MomentRows:
-    """Return the cones of moments of the contacts of a portion.
+    portion: StepSlice, surfaces: list[Surfaces], numbers: IntArray, frames: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray, IntArray]:
+    """Return the cones of moments of the contacts of a portion: n cones, torsional ones first, with nt rows in all.
+
+    The values are the contribution (nt,) of rotating kinematic bodies to the relative angular velocity [rad/s], and the
+    directions (nt, 3) in world axes. Then the lengths (n,) [m] of the cones, their contacts, their numbers of
+    directions, and their first columns among the variables by contact.
 
     ``surfaces`` are the materials of A and B of each pair in contact, None for an unknown shape; ``numbers`` (nc,) the
     pair of each contact; ``frames`` (nc, 1 + r, 3) its normal and directions of sliding friction.
@@ -327,7 +317,7 @@ def moments_of(
     axes = _axes(world, frames[over], (portion.speeds(portion.v)[:, 3:] - surface_turning)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))
     directions = np.concatenate((frames[about, 0], axes.reshape(-1, 3)))
-    return MomentRows(
+    return (
         -np.sum(directions * surface_turning[rows], axis=1),
         directions,
         np.concatenate((torsional[about], rolling[over])),

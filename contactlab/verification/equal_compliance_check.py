@@ -11,7 +11,7 @@ rows at their bounds. Islands with a regular W are skipped, because no other for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,8 +80,6 @@ class EqualComplianceCheck:
         self._counts = dict.fromkeys(("unique", "larger", "lost"), 0)
         # Distance, step and label of compared islands.
         self._compared: list[tuple[float, int, int]] = []
-        # Of the present portion, islands with forces recorded as selected: step in it, label, and distance.
-        self._said: list[tuple[int, int, float]] = []
 
     @staticmethod
     def of(recording: Recording) -> EqualComplianceCheck | None:
@@ -110,21 +108,18 @@ class EqualComplianceCheck:
 
         Return the finding "choice": the distances between the two, of islands whose forces are recorded as selected.
         """
-        self._said = []
-        self._compare_islands(portion, problem, joined, laws, islands, sound)
-        at, labels, off = (np.array([one[part] for one in self._said]) for part in range(3))
-        return "choice", at.astype(np.int64), labels.astype(np.int64), -1, off.astype(np.float64)
+        found = list(self._distances(problem, joined, laws, sound))
+        numbers, off = np.array([number for number, _ in found], dtype=np.int64), np.array([off for _, off in found])
+        at, labels, rows = islands.at[numbers], islands.label[numbers], islands.row[numbers]
+        self._compared += zip(off.tolist(), portion.steps[at].tolist(), labels.tolist(), strict=True)
+        choices = np.append(portion.recording.rows["island_choice"], ForceChoice.UNCERTIFIED)
+        said = choices[rows] == ForceChoice.EQUAL_COMPLIANCE
+        return "choice", at[said], labels[said], -1, off[said]
 
-    def _compare_islands(
-        self,
-        portion: StepSlice,
-        problem: ContactProblem,
-        joined: JointProblem,
-        laws: JointLaws,
-        islands: Islands,
-        sound: NDArray[np.bool_],
-    ) -> None:
-        """Compare the forces of each island, and count islands that are too large, or whose forces are unique.
+    def _distances(
+        self, problem: ContactProblem, joined: JointProblem, laws: JointLaws, sound: NDArray[np.bool_]
+    ) -> Iterator[tuple[int, float]]:
+        """Yield numbers and distances of the compared islands; count those too large, unique, or not found again.
 
         If a number of a ``sound`` island is not finite, all sound islands of the portion count as ``lost``.
         """
@@ -144,62 +139,48 @@ class EqualComplianceCheck:
         acting = (problem.fN > 0.0) | (rates[:nc] <= CLOSED * largest_of(fast, island, problem.count)[island])
         joints = dict(groups(joined.island))
         alone: dict[int, list[IntArray]] = {}
+        compared: list[tuple[IntArray, _Joints | None]] = []
         for number, contacts in groups(problem.island):
             if not sound[number]:
                 continue
             if contacts.size > MOST:
                 self._counts["larger"] += 1
             elif number in joints:
-                held = _Joints.of(joined, laws, joints[number])
-                self._compare(portion, islands, problem, rates, contacts[acting[contacts]], held, ends[number])
+                compared.append((contacts, _Joints.of(joined, laws, joints[number])))
             else:
                 alone.setdefault(contacts.size, []).append(contacts)
         for chosen in alone.values():
             own = np.array(chosen)
             regular = _regular(problem, own)
             self._counts["unique"] += int(regular.sum())
-            for contacts in own[~regular]:
-                number = island[contacts[0]]
-                self._compare(portion, islands, problem, rates, contacts[acting[contacts]], None, ends[number])
+            compared += [(contacts, None) for contacts in own[~regular]]
+        for contacts, held in compared:
+            number = int(island[contacts[0]])
+            found = _compared(problem, rates, contacts[acting[contacts]], held, ends[number])
+            if isinstance(found, float):
+                yield number, found
+            else:
+                self._counts[found] += 1
 
-    def _compare(
-        self,
-        portion: StepSlice,
-        islands: Islands,
-        problem: ContactProblem,
-        rates: FloatArray,
-        contacts: IntArray,
-        joints: _Joints | None,
-        end: float,
-    ) -> None:
-        """Compare the forces of one island with these active ``contacts``, and count it.
 
-        It counts as unique if no other forces give the same velocities, and as lost if no equal-compliance forces are
-        found.
-        """
-        if not contacts.size:
-            self._counts["unique"] += 1
-            return
-        k = problem.rows.k[contacts]
-        if np.any((k[:, 0] != k[:, 1]) & ~np.isnan(k[:, 0])):
-            self._counts["lost"] += 1
-            return
-        own = _rows_of(problem, contacts)
-        W = problem.W[own][:, own].toarray()
-        if joints is not None:
-            W = joints.eliminated(W, (problem.J[own] @ joints.Y.T).toarray())
-            if _is_regular(_three(W, contacts.size)[None])[0]:
-                self._counts["unique"] += 1
-                return
-        distance = _distance(problem, contacts, own, W, rates[own], end)
-        if distance is None:
-            self._counts["lost"] += 1
-            return
-        number = problem.island[contacts[0]]
-        row, at, label = islands.row[number], int(islands.at[number]), int(islands.label[number])
-        self._compared.append((distance, int(portion.steps[at]), label))
-        if row >= 0 and portion.recording.rows["island_choice"][row] == ForceChoice.EQUAL_COMPLIANCE:
-            self._said.append((at, label, distance))
+def _compared(
+    problem: ContactProblem, rates: FloatArray, contacts: IntArray, joints: _Joints | None, end: float
+) -> float | str:
+    """Return the distance of the forces of one island with these active ``contacts`` from the selected ones.
+
+    "unique" if no other forces give the same velocities; "lost" if no equal-compliance forces are found.
+    """
+    k = problem.rows.k[contacts]
+    if np.any((k[:, 0] != k[:, 1]) & ~np.isnan(k[:, 0])):
+        return "lost"
+    own = _rows_of(problem, contacts)
+    W = problem.W[own][:, own].toarray()
+    if joints is not None and contacts.size:
+        W = joints.eliminated(W, (problem.J[own] @ joints.Y.T).toarray())
+    if not contacts.size or (joints is not None and _is_regular(_three(W, contacts.size)[None])[0]):
+        return "unique"
+    distance = _distance(problem, contacts, own, W, rates[own], end)
+    return "lost" if distance is None else distance
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ class FreeMotion:
     q: FloatArray  # (ns, nq)
 
 
-def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | None:
+def free_motion(portion: StepSlice, islands: Islands, laws: JointLaws, M: Blocks) -> FreeMotion | None:
     """Return the motion of free trees of several links; None without any.
 
     M includes the implicit terms. The number of parts is not recorded: 1, 2, 4, ... are tried, until the motion equals
@@ -50,7 +50,7 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)
     if not np.any(kinds != FREE_EULER):
         return None
-    free = _free_trees(portion, kinds)
+    free = _free_trees(portion, islands, kinds)
     chosen = np.flatnonzero(free.any(axis=1))
     if not chosen.size:
         return None
@@ -94,19 +94,11 @@ def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | 
     return out
 
 
-def _free_trees(portion: StepSlice, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _free_trees(portion: StepSlice, islands: Islands, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask (ns, nt) of the trees that the method moves: no active rows, awake, and fast enough to need it."""
-    recording, world = portion.recording, portion.recording.world
-    rows, trees = recording.rows, world.body_trees
-    free = np.tile(kinds != FREE_EULER, (portion.steps.size, 1))
-    for side in "ab":
-        body = portion.column(f"body_{side}")
-        known = (body >= 0) & (trees[np.maximum(body, 0)] >= 0)
-        free[portion.at[known], trees[body[known]]] = False
-    for number, at in zip(rows["joint_row"][portion.joints], portion.joint_at, strict=True):
-        free[at, list(world.joint_rows[number].trees)] = False
-    if rows["asleep"].shape[1]:
-        free &= rows["asleep"][portion.steps] == 0
+    free, asleep = (islands.of_trees < 0) & (kinds != FREE_EULER), portion.recording.rows["asleep"]
+    if asleep.shape[1]:
+        free &= asleep[portion.steps] == 0
     return np.asarray(free & ((kinds == FREE_ALONE) | (portion.h[:, None] * portion.state.fastest > SLOW)))
 
 

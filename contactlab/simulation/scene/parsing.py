@@ -254,7 +254,7 @@ def _motion(table: Table) -> PrescribedMotion:
     with table.wrap_errors():
         if swing:
             return Oscillation(pose.placement, **swing)
-        motion: PrescribedMotion = kind(pose.placement, pose.velocity, pose.angular_velocity)
+        motion: PrescribedMotion = kind(pose.placement, pose.v[:3], pose.v[3:])
         return motion
 
 

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -122,19 +122,12 @@ def parse_filter(table: Table, whole: Mapping[str, Any] = FILTER) -> dict[str, A
     return {key: table.integer(key, default, 0, ALL) for key, default in whole.items()}
 
 
-@dataclass(frozen=True)
-class Pose:
-    """Placement of a body, and its velocity: linear [m/s, world axes], and angular [rad/s]."""
+class Pose(NamedTuple):
+    """Placement of a body; its q (7,) and v (6,) as a free body: linear [m/s, world axes], then angular [rad/s]."""
 
     placement: Transform
-    q: FloatArray  # (7,) of a free body
-    velocity: FloatArray
-    angular_velocity: FloatArray
-
-    @property
-    def v(self) -> FloatArray:
-        """Velocity (6,) of a free body."""
-        return np.concatenate((self.velocity, self.angular_velocity))
+    q: FloatArray
+    v: FloatArray
 
 
 def parse_pose(table: Table) -> Pose:
@@ -155,8 +148,8 @@ def parse_pose(table: Table) -> Pose:
         else:
             turn = tuple(quaternion.from_matrix(rotation(np.array(table.vector("rpy", 3)))).tolist())
     position = table.vector("position", 3, zero)
-    velocities = (np.array(table.vector(key, 3, zero)) for key in MOTION)
-    return Pose(Transform(quaternion.to_matrix(turn), position), np.array((*position, *turn)), *velocities)
+    v = np.concatenate([table.vector(key, 3, zero) for key in MOTION])
+    return Pose(Transform(quaternion.to_matrix(turn), position), np.array((*position, *turn)), v)
 
 
 @dataclass(frozen=True, eq=False)

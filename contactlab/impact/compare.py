@@ -67,16 +67,6 @@ class Comparison:
         """Names of the laws that increased the energy."""
         return tuple(name for name, outcome in self.outcomes.items() if outcome.gains_energy)
 
-    @property
-    def unique(self) -> bool | None:
-        """Whether the simultaneous Newton problem has exactly one velocity; None if this is not known."""
-        return self.uniqueness.unique
-
-    @property
-    def solutions(self) -> int | None:
-        """Number of solutions found by enumeration, None if it was not needed or the problem is too large for it."""
-        return self.uniqueness.enumerated
-
     def __str__(self) -> str:
         width = max(len(name) for name in (*self.outcomes, *self.failures, "law"))
         lines = [f"{'law':<{width}}  {'energy':>9}  {'normal':>10}  {'friction':>10}  {'collisions':>10}  v+"]

@@ -11,12 +11,11 @@ from contactlab.linearization.kernels.contact_frames import (
     at_velocity,
     axpy,
     contact_frames,
-    copy,
     read_contacts,
 )
 from contactlab.linearization.kernels.contact_motion import contact_motions
 from contactlab.linearization.kernels.contact_rates import contact_rates, rolling_rates, speed_rates
-from contactlab.linearization.kernels.free_rates import free_rates
+from contactlab.linearization.kernels.impulse_rates import free_rates
 from contactlab.linearization.kernels.kinks import contact_kinks, joint_kinks
 from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, DerivativeWork
 from contactlab.linearization.kernels.linear_piece import (
@@ -33,6 +32,7 @@ from contactlab.linearization.kernels.piece_changes import MAX_TURNS, choose_gap
 from contactlab.linearization.kernels.system import apply_inverse, solve_island
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
+from contactlab.spatial.kernels.vectors import copy
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     TREE_DOF,
@@ -211,7 +211,7 @@ def prepare_piece(
     at_velocity(world, m, m.v_plus, NOTHING)
     contact_frames(world, work, m, control)
     kinks = contact_rates(world, work, m, control, h, 0)
-    speed_rates(world, work, m, control, False, True, m.changes)
+    speed_rates(world, work, m, control, True, m.changes)
     # The piece: modes of the contacts, laws of normal rows, modes of joint rows.
     find_modes(m, control)
     fill_normal_laws(world, work, m, control, p, h)
@@ -221,7 +221,9 @@ def prepare_piece(
     m.before[:] = 0.0
     if bounces:
         at_velocity(world, m, m.v, NOTHING)
-        speed_rates(world, work, m, control, True, True, m.changes)
+        speed_rates(world, work, m, control, True, m.compliance_rates)
+        for c in range(control.n_contacts):
+            copy(m.compliance_rates[c, 0, :nv], m.before[c])
     if joints is not None:
         find_row_modes(work, m, joints, chunk, control, p, h)
     # Motion without unknown forces.

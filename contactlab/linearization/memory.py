@@ -21,7 +21,7 @@ import numpy as np
 from contactlab.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import FASTEST, FORCE, GAMMA, RATE, DerivativeWork
-from contactlab.linearization.parameters import Parameter
+from contactlab.linearization.linearization import Parameter
 from contactlab.multibody import difference, integrate, mass_matrix
 from contactlab.multibody.kernels.codes import work_size
 from contactlab.spatial.arrays import FloatArray, IntArray

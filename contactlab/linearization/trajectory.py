@@ -9,9 +9,8 @@ import numpy as np
 
 from contactlab.event_driven import EventKink, EventRecording, transition
 from contactlab.linearization.kernels.layout import ON_KINK
-from contactlab.linearization.linearization import Kink
+from contactlab.linearization.linearization import Kink, Parameter
 from contactlab.linearization.linearize import StepLinearizer
-from contactlab.linearization.parameters import Parameter
 from contactlab.multibody import integrate
 from contactlab.recording import Recording
 from contactlab.spatial.arrays import FloatArray, finite_array

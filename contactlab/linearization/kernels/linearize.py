@@ -32,7 +32,7 @@ from contactlab.linearization.kernels.piece_changes import MAX_TURNS, choose_gap
 from contactlab.linearization.kernels.system import apply_inverse, solve_island
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
-from contactlab.spatial.kernels.vectors import copy
+from contactlab.spatial.kernels.vectors import add, copy, cross, dot, times, vector_at
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     TREE_DOF,
@@ -106,8 +106,8 @@ def integration(world: PackedWorld, m: DerivativeWork, h: float) -> None:
         if t.kind[i] not in (SPHERICAL, FLOATING):
             continue
         a = t.iv[i + 1] - 3
-        x, y, z = h * m.v_plus[a], h * m.v_plus[a + 1], h * m.v_plus[a + 2]
-        angle2 = x * x + y * y + z * z
+        w = times(h, vector_at(m.v_plus, a))
+        angle2 = dot(w, w)
         angle = math.sqrt(angle2)
         # exp(-[w]) = 1 - s [w] + c [w]^2, right Jacobian 1 - c [w] + d [w]^2.
         s, c, d = 1.0 - angle2 / 6.0, 0.5 - angle2 / 24.0, 1.0 / 6.0 - angle2 / 120.0
@@ -116,16 +116,13 @@ def integration(world: PackedWorld, m: DerivativeWork, h: float) -> None:
             d = (angle - math.sin(angle)) / (angle2 * angle)
         for k in range(columns):
             u = (h * m.A[nv + a, k], h * m.A[nv + a + 1, k], h * m.A[nv + a + 2, k])
-            for row in range(3):
-                one, two = (row + 1) % 3, (row + 2) % 3
-                w = (x, y, z)
-                dot = x * u[0] + y * u[1] + z * u[2]
-                value = u[row] - c * (w[one] * u[two] - w[two] * u[one]) + d * (w[row] * dot - angle2 * u[row])
-                if a <= k < a + 3:
-                    e = (1.0 if k == a else 0.0, 1.0 if k == a + 1 else 0.0, 1.0 if k == a + 2 else 0.0)
-                    dot = w[k - a]
-                    value += e[row] - s * (w[one] * e[two] - w[two] * e[one]) + c * (w[row] * dot - angle2 * e[row])
-                m.A[a + row, k] = value
+            turn = cross(w, u)
+            value = add(u, add(times(-c, turn), times(d, cross(w, turn))))
+            if a <= k < a + 3:
+                e = (1.0 if k == a else 0.0, 1.0 if k == a + 1 else 0.0, 1.0 if k == a + 2 else 0.0)
+                turn = cross(w, e)
+                value = add(value, add(e, add(times(-s, turn), times(c, cross(w, turn)))))
+            m.A[a, k], m.A[a + 1, k], m.A[a + 2, k] = value
 
 
 @kernel(inner=True)

@@ -8,10 +8,9 @@ ours is faster. Pinocchio is called in the convention that is faster for the cas
 here. The column beside the loop has its C++ time relative to pinocchio's on the machine where both were measured, times
 pinocchio's time here.
 
-"ltl" factorises the mass matrix and solves with one vector, compared with pinocchio's decompose and solve. In the loop
-the method chosen for the model is in the row "ltl", and the other one (along the branches or dense) in "ltl not
-chosen". Derivatives, "drnea" and "daba", are measured from Python only, beside pinocchio's and beside the functions
-that they differentiate. At the end are the first calls of a process, with and without the cache.
+"ltl" factorises the mass matrix and solves with one vector, compared with pinocchio's decompose and solve. Derivatives,
+"drnea" and "daba", are measured from Python only, beside pinocchio's and beside the functions that they differentiate.
+At the end are the first calls of a process, with and without the cache.
 """
 
 from __future__ import annotations
@@ -128,10 +127,9 @@ def loops() -> dict[str, Callable[..., None]]:
     """Call each kernel n times from compiled code; compiled without cache, which would miss edits to the kernels."""
     import numba
 
-    from contactlab.multibody.kernels.articulated import aba
     from contactlab.multibody.kernels.crba import crba
+    from contactlab.multibody.kernels.dynamics import aba, rnea
     from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
-    from contactlab.multibody.kernels.newton_euler import rnea
 
     compiled = numba.njit(nogil=True, error_model="numpy", _nrt=False)
 
@@ -151,15 +149,15 @@ def loops() -> dict[str, Callable[..., None]]:
             crba(I, F, q, custom, W, 0, M)
 
     @compiled
-    def ltl_loop(parents, dense, M, b, diagonal, L, x, n):  # type: ignore[no-untyped-def]
+    def ltl_loop(parents, M, b, diagonal, L, x, n):  # type: ignore[no-untyped-def]
         for _ in range(n):
             for i in range(b.shape[0]):
                 x[i] = b[i]
                 for j in range(i + 1):
                     L[i, j] = M[i, j]
-            factor_ltl(parents, dense, diagonal, L)
-            solve_vector_lt(parents, dense, L, x)
-            solve_vector_l(parents, dense, L, x)
+            factor_ltl(parents, diagonal, L)
+            solve_vector_lt(parents, L, x)
+            solve_vector_l(parents, L, x)
 
     return {"rnea": rnea_loop, "crba": crba_loop, "aba": aba_loop, "ltl": ltl_loop}
 
@@ -185,7 +183,6 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
         "crba": lambda: mass_matrix(model, q),
         "aba": lambda: forward_dynamics(model, q, v, a),
         "ltl": lambda: factorize_ltl(model, M).solve(a),
-        "ltl not chosen": lambda: None,
     }
     both = (pin.Convention.LOCAL, pin.Convention.WORLD)
     peer: dict[str, list[Callable[[], object]]] = {
@@ -193,7 +190,6 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
         "crba": [lambda c=c: pin.crba(theirs, data, q_pin, c) for c in both],  # type: ignore[misc]
         "aba": [lambda c=c: pin.aba(theirs, data, q_pin, v, a, c) for c in both],  # type: ignore[misc]
         "ltl": [lambda: (pin.cholesky.decompose(theirs, data), pin.cholesky.solve(theirs, data, a))],
-        "ltl not chosen": [lambda: None],
     }
     nl, nv, packed = model.packed.nl, model.nv, model.packed
     buffers = (np.zeros((0, 6)), np.zeros((0, 54)), np.empty(100 + 80 * (nl + nv)), np.empty(nv), np.zeros((nv, nv)))
@@ -202,9 +198,8 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
     pin.crba(theirs, data, q_pin)
     rows = []
     for method, call in ours.items():
-        if method.startswith("ltl"):
-            dense = packed.chain == (method == "ltl")
-            run = functools.partial(compiled["ltl"], dof_parents(model), dense, M, a, *places)
+        if method == "ltl":
+            run = functools.partial(compiled["ltl"], dof_parents(model), M, a, *places)
         else:
             run = functools.partial(compiled[method], packed.ints, packed.floats, q, v, a, *buffers)
         call(), run(1)
@@ -224,8 +219,6 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
             "rbdl_us": np.median(other) * RBDL.get((method, name), np.nan),
         }
         row["loop_over_rbdl"] = row["loop_us"] / row["rbdl_us"]
-        if method == "ltl not chosen":
-            row |= dict.fromkeys(("python_us", "pin_us", "ratio"), np.nan)
         rows.append(row)
         print(f"{method:14} {name:9} " + " ".join(f"{row[key]:9.2f}" for key in list(row)[2:]), flush=True)
     return rows

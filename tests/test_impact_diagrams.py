@@ -115,10 +115,10 @@ def test_comparison_counts_solutions_and_prints_every_law():
     assert len(impact.compare(rod(0.5, 1.0), [law(0.8) for law in ALL_LAWS]).outcomes) == len(ALL_LAWS)
     table = impact.compare(rod(0.5, 1.0), restitution=0.8)
     assert len(table.outcomes) == 6
-    assert table.unique is True
+    assert table.uniqueness.unique is True
     for name in table.outcomes:
         assert name in str(table)
-    assert impact.compare(cradle(20), restitution=1.0).solutions is None
+    assert impact.compare(cradle(20), restitution=1.0).uniqueness.enumerated is None
 
 
 def test_comparison_takes_laws_of_the_user():

@@ -20,33 +20,24 @@ from contactlab.multibody import (
     center_of_mass_velocity,
     centroidal_momentum_matrix,
     difference,
-    difference_batch,
     forward_dynamics,
-    forward_dynamics_batch,
     integrate,
-    integrate_batch,
     inverse_dynamics,
-    inverse_dynamics_batch,
     joints,
     kinematics,
     kinetic_energy,
     linear_momentum,
     mass_matrix,
-    mass_matrix_batch,
     nonlinear_effects,
-    nonlinear_effects_batch,
     point_acceleration_6d,
     point_in_body,
     point_jacobian,
     point_jacobian_6d,
-    point_jacobian_batch,
-    point_motion_batch,
     point_position,
     point_velocity_6d,
     potential_energy,
     random_configuration,
     solve_mass_matrix,
-    solve_mass_matrix_batch,
     zero_moment_point,
 )
 from contactlab.spatial import RigidInertia, Transform
@@ -96,48 +87,48 @@ def all_functions(model: Model) -> dict[str, tuple[Callable[..., Any], Callable[
 
     return {
         "inverse_dynamics": (
-            lambda q, v, a, f: inverse_dynamics_batch(model, q, v, a),
+            lambda q, v, a, f: inverse_dynamics(model, q, v, a),
             lambda q, v, a, f: inverse_dynamics(model, q, v, a),
         ),
         "inverse_dynamics_f": (
-            lambda q, v, a, f: inverse_dynamics_batch(model, q, v, a, f),
+            lambda q, v, a, f: inverse_dynamics(model, q, v, a, f),
             lambda q, v, a, f: inverse_dynamics(model, q, v, a, f),
         ),
         "nonlinear_effects": (
-            lambda q, v, a, f: nonlinear_effects_batch(model, q, v),
+            lambda q, v, a, f: nonlinear_effects(model, q, v),
             lambda q, v, a, f: nonlinear_effects(model, q, v),
         ),
         "forward_dynamics": (
-            lambda q, v, a, f: forward_dynamics_batch(model, q, v, a),
+            lambda q, v, a, f: forward_dynamics(model, q, v, a),
             lambda q, v, a, f: forward_dynamics(model, q, v, a),
         ),
         "forward_dynamics_f": (
-            lambda q, v, a, f: forward_dynamics_batch(model, q, v, a, f),
+            lambda q, v, a, f: forward_dynamics(model, q, v, a, f),
             lambda q, v, a, f: forward_dynamics(model, q, v, a, f),
         ),
-        "mass_matrix": (lambda q, v, a, f: mass_matrix_batch(model, q), lambda q, v, a, f: mass_matrix(model, q)),
+        "mass_matrix": (lambda q, v, a, f: mass_matrix(model, q), lambda q, v, a, f: mass_matrix(model, q)),
         "solve_mass_matrix": (
-            lambda q, v, a, f: solve_mass_matrix_batch(model, q, a),
+            lambda q, v, a, f: solve_mass_matrix(model, q, a),
             lambda q, v, a, f: solve_mass_matrix(model, q, a),
         ),
         "position": (
-            lambda q, v, a, f: point_motion_batch(model, q, None, None, name, POINT, 0),
+            lambda q, v, a, f: point_position(model, q, name, POINT),
             lambda q, v, a, f: point_position(model, q, name, POINT),
         ),
         "velocity": (
-            lambda q, v, a, f: point_motion_batch(model, q, v, None, name, POINT, 1),
+            lambda q, v, a, f: point_velocity_6d(model, q, v, name, POINT),
             lambda q, v, a, f: point_velocity_6d(model, q, v, name, POINT),
         ),
         "acceleration": (
-            lambda q, v, a, f: point_motion_batch(model, q, v, a, name, POINT, 2),
+            lambda q, v, a, f: point_acceleration_6d(model, q, v, a, name, POINT),
             lambda q, v, a, f: point_acceleration_6d(model, q, v, a, name, POINT),
         ),
         "jacobian": (
-            lambda q, v, a, f: point_jacobian_batch(model, q, name, POINT),
+            lambda q, v, a, f: point_jacobian_6d(model, q, name, POINT),
             lambda q, v, a, f: point_jacobian_6d(model, q, name, POINT),
         ),
         "jacobian_3d": (
-            lambda q, v, a, f: point_jacobian_batch(model, q, name, POINT, angular=False),
+            lambda q, v, a, f: point_jacobian(model, q, name, POINT),
             lambda q, v, a, f: point_jacobian(model, q, name, POINT),
         ),
         "spatial_jacobian": (
@@ -151,7 +142,7 @@ def all_functions(model: Model) -> dict[str, tuple[Callable[..., Any], Callable[
         "R": (lambda q, v, a, f: body_poses(model, q, name)[0], lambda q, v, a, f: body_pose(model, q, name).R),
         "p": (lambda q, v, a, f: body_poses(model, q, name)[1], lambda q, v, a, f: body_pose(model, q, name).p),
         "integrate": (
-            lambda q, v, a, f: integrate_batch(model, q, v, 0.3),
+            lambda q, v, a, f: integrate(model, q, v, 0.3),
             lambda q, v, a, f: integrate(model, q, v, 0.3),
         ),
         "com": both(lambda q, v, a, f: center_of_mass(model, q)),
@@ -195,15 +186,15 @@ def test_difference_undoes_integrate():
     """Over a batch: the velocity that leads from q to where it leads."""
     model = random_tree(1)
     q, v, _, _ = states(model, 5)
-    np.testing.assert_allclose(difference_batch(model, q, integrate_batch(model, q, v, 1.0)), v, atol=1e-12)
+    np.testing.assert_allclose(difference(model, q, integrate(model, q, v, 1.0)), v, atol=1e-12)
     single = [difference(model, q[0], row) for row in q]
-    np.testing.assert_array_equal(difference_batch(model, q[0], q), single)
+    np.testing.assert_array_equal(difference(model, q[0], q), single)
     times = np.linspace(0.0, 1.0, 5)
     each = [integrate(model, q[i], v[i], times[i]) for i in range(5)]
-    np.testing.assert_array_equal(integrate_batch(model, q, v, times), each)
+    np.testing.assert_array_equal(integrate(model, q, v, times), each)
     custom = with_custom_joint()
     q, v, _, _ = states(custom, 4)
-    np.testing.assert_allclose(difference_batch(custom, q, integrate_batch(custom, q, v, 1.0)), v, atol=1e-12)
+    np.testing.assert_allclose(difference(custom, q, integrate(custom, q, v, 1.0)), v, atol=1e-12)
 
 
 @pytest.mark.nojit
@@ -211,24 +202,20 @@ def test_leading_axes_broadcast():
     """One q with many v, many q with one v, a column against a row; a `Kinematics` stands for its q."""
     model = random_tree(4, 3)
     q, v, a, _ = states(model, 4)
-    rows = inverse_dynamics_batch(model, q[0], v, a[0])
+    rows = inverse_dynamics(model, q[0], v, a[0])
     np.testing.assert_array_equal(rows, [inverse_dynamics(model, q[0], row, a[0]) for row in v])
-    table = inverse_dynamics_batch(model, q[:, None], v[None, :3], a[0])
+    table = inverse_dynamics(model, q[:, None], v[None, :3], a[0])
     assert table.shape == (4, 3, model.nv)
     np.testing.assert_array_equal(table[2, 1], inverse_dynamics(model, q[2], v[1], a[0]))
     moving = kinematics(model, q[0], v[0])
-    np.testing.assert_array_equal(
-        inverse_dynamics_batch(model, moving, None, a), inverse_dynamics_batch(model, q[0], v[0], a)
-    )
+    np.testing.assert_array_equal(inverse_dynamics(model, moving, None, a), inverse_dynamics(model, q[0], v[0], a))
     np.testing.assert_array_equal(kinetic_energy(model, moving, v)[1], kinetic_energy(model, q[0], v[1]))
     points = np.random.default_rng(0).standard_normal((5, 3))
     name = model.names[-1]
     at = kinematics(model, q[0])
-    found = point_motion_batch(model, at, None, None, name, points, 0)
+    found = point_position(model, at, name, points)
     np.testing.assert_array_equal(found, [point_position(model, q[0], name, row) for row in points])
-    np.testing.assert_array_equal(
-        inverse_dynamics_batch(model, q[0], v[0], a[0]), inverse_dynamics(model, q[0], v[0], a[0])
-    )
+    np.testing.assert_array_equal(inverse_dynamics(model, q[0], v[0], a[0]), inverse_dynamics(model, q[0], v[0], a[0]))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, None])
@@ -237,15 +224,15 @@ def test_results_do_not_depend_on_threads(threads):
     model = random_tree(5, 3)
     q, v, a, f = states(model, 64)
     big = [np.concatenate([array] * 200) for array in (q, v, a, f)]
-    found = forward_dynamics_batch(model, *big, threads=threads)
+    found = forward_dynamics(model, *big, threads=threads)
     np.testing.assert_array_equal(
-        found.reshape(200, 64, -1), np.broadcast_to(forward_dynamics_batch(model, q, v, a, f), (200, 64, model.nv))
+        found.reshape(200, 64, -1), np.broadcast_to(forward_dynamics(model, q, v, a, f), (200, 64, model.nv))
     )
     bad = big[0].copy()
     bad[9000, 0] = np.nan
     bad[12000, 0] = np.nan
     with pytest.raises(MultibodyError, match=r"instant \[9000\]"):
-        forward_dynamics_batch(model, bad, *big[1:], threads=threads)
+        forward_dynamics(model, bad, *big[1:], threads=threads)
 
 
 @pytest.mark.nojit
@@ -253,11 +240,11 @@ def test_empty_batches():
     """No instants give no results of the right shape; a model that does not move takes batches too."""
     model = random_tree(4, 3)
     q, v, a, _ = states(model, 4)
-    assert inverse_dynamics_batch(model, q[:0], v[:0], a[:0]).shape == (0, model.nv)
-    assert mass_matrix_batch(model, np.zeros((3, 0, model.nq))).shape == (3, 0, model.nv, model.nv)
+    assert inverse_dynamics(model, q[:0], v[:0], a[:0]).shape == (0, model.nv)
+    assert mass_matrix(model, np.zeros((3, 0, model.nq))).shape == (3, 0, model.nv, model.nv)
     assert center_of_mass(model, q[:0]).shape == (0, 3)
     fixed = ModelBuilder().add_body("table", joint=joints.Fixed(), inertia=BALL).build()
-    assert forward_dynamics_batch(fixed, np.zeros((4, 0)), [], []).shape == (4, 0)
+    assert forward_dynamics(fixed, np.zeros((4, 0)), [], []).shape == (4, 0)
     assert center_of_mass(fixed, np.zeros((4, 0))).shape == (4, 3)
 
 
@@ -276,30 +263,30 @@ def test_refused_batches():
     rod = ModelBuilder().add_body("rod", joint=joints.Revolute(), inertia=RigidInertia(1.0, POINT, inertia=np.eye(3)))
     assert_fields(
         MultibodyError,
-        ("q", lambda: inverse_dynamics_batch(model, q[..., 1:], v, a)),
-        ("v", lambda: inverse_dynamics_batch(model, q, v[..., 1:], a)),
-        ("f_ext", lambda: inverse_dynamics_batch(model, q, v, a, f[..., 1:])),
-        ("v", lambda: inverse_dynamics_batch(model, q, v + 1j, a)),
-        ("v", lambda: inverse_dynamics_batch(model, q, "v", a)),
-        ("threads", lambda: inverse_dynamics_batch(model, q, v, a, threads=0)),
-        ("a", lambda: inverse_dynamics_batch(model, q, v, broken)),
-        ("a", lambda: point_motion_batch(model, q, v, broken, name, POINT, 2)),
-        ("v", lambda: point_motion_batch(model, q, None, None, name, POINT, 1)),
-        ("v", lambda: inverse_dynamics_batch(model, q, None, a)),
-        ("tau", lambda: forward_dynamics_batch(model, q, v, None)),
-        ("q", lambda: inverse_dynamics_batch(model, None, v, a)),
+        ("q", lambda: inverse_dynamics(model, q[..., 1:], v, a)),
+        ("v", lambda: inverse_dynamics(model, q, v[..., 1:], a)),
+        ("f_ext", lambda: inverse_dynamics(model, q, v, a, f[..., 1:])),
+        ("v", lambda: inverse_dynamics(model, q, v + 1j, a)),
+        ("v", lambda: inverse_dynamics(model, q, "v", a)),
+        ("threads", lambda: inverse_dynamics(model, q, v, a, threads=0)),
+        ("a", lambda: inverse_dynamics(model, q, v, broken)),
+        ("a", lambda: point_acceleration_6d(model, q, v, broken, name, POINT)),
+        ("v", lambda: point_velocity_6d(model, q, None, name, POINT)),
+        ("v", lambda: inverse_dynamics(model, q, None, a)),
+        ("tau", lambda: forward_dynamics(model, q, v, None)),
+        ("q", lambda: inverse_dynamics(model, None, v, a)),
         ("a", lambda: center_of_mass_acceleration(model, q, v, None)),
-        ("body", lambda: point_motion_batch(model, q, v, None, "nobody", POINT, 1)),
-        ("q", lambda: integrate_batch(model, q, v, [0.1, 0.2])),
-        ("dt", lambda: integrate_batch(model, q, v, np.nan)),
-        ("q", lambda: mass_matrix_batch(ball, turned)),
+        ("body", lambda: point_velocity_6d(model, q, v, "nobody", POINT)),
+        ("q", lambda: integrate(model, q, v, [0.1, 0.2])),
+        ("dt", lambda: integrate(model, q, v, np.nan)),
+        ("q", lambda: mass_matrix(ball, turned)),
     )
     assert_messages(
         MultibodyError,
-        ("leading axes", lambda: inverse_dynamics_batch(model, q, v[:, :2], a)),
-        (r"instant \[1, 2\]: entry \[0\] is inf, not finite", lambda: inverse_dynamics_batch(model, q, v, broken)),
+        ("leading axes", lambda: inverse_dynamics(model, q, v[:, :2], a)),
+        (r"instant \[1, 2\]: entry \[0\] is inf, not finite", lambda: inverse_dynamics(model, q, v, broken)),
         (r"instant \[1, 2\]: ", lambda: center_of_mass_acceleration(model, q, v, broken)),
-        (r"instant \[1\]: .*1\.1", lambda: mass_matrix_batch(ball, turned)),
-        (r"instant \[2\]: .*singular", lambda: forward_dynamics_batch(euler, angles, np.zeros(3), np.ones(3))),
-        ("large", lambda: inverse_dynamics_batch(rod.build(), np.zeros(1), np.full((2, 1), 1e300), [0.0])),
+        (r"instant \[1\]: .*1\.1", lambda: mass_matrix(ball, turned)),
+        (r"instant \[2\]: .*singular", lambda: forward_dynamics(euler, angles, np.zeros(3), np.ones(3))),
+        ("large", lambda: inverse_dynamics(rod.build(), np.zeros(1), np.full((2, 1), 1e300), [0.0])),
     )

@@ -21,9 +21,7 @@ from contactlab.multibody import (
     random_configuration,
 )
 from contactlab.multibody.joint_data import (
-    Calibration,
     Mimic,
-    SafetyController,
     apply_mimic,
     effort_limits,
     joint_damping,
@@ -204,8 +202,6 @@ def test_limits_friction_and_the_rest_are_kept():
     assert (shoulder.q, shoulder.v) == (model.q_slice("upper"), model.v_slice("upper")) == (slice(7, 8), slice(6, 7))
     assert (shoulder.lower, shoulder.upper, shoulder.effort, shoulder.velocity) == (-1.5, 2.0, 30.0, 4.0)
     assert (shoulder.damping, shoulder.friction, shoulder.mimic) == (0.1, 0.2, None)
-    assert shoulder.safety == SafetyController(-1.4, 1.9, 20.0, 10.0)
-    assert shoulder.calibration == Calibration(0.5, None)
     assert model.joint_data["tip_mount"].q == slice(11, 11)
     inf, none = math.inf, [math.inf] * 6
     lower, upper = position_limits(model)

@@ -15,7 +15,6 @@ from contactlab.constraints.rows import ConstraintError
 from contactlab.constraints.solution import row_space, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
-from contactlab.multibody.kernels.codes import head_size
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -91,7 +90,7 @@ def forward_dynamics_constraints_derivatives(
     """
     motion = forward_dynamics_constraints(model, q, v, tau, cs, f_ext=f_ext, t=t)
     n, nv, time = cs.n_rows, model.nv, time_of(t)
-    q_, v_ = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
+    q_, v_ = at_state(model, q, v)[:2]
     rows = evaluated(model, q, v, cs, _ROWS | POSITION_ERROR, time)
     moving = _moving(model, cs, q_, v_, motion.a, motion.forces)
     # Forces of the rows count as constant external forces; the remaining part is `moving.carried`.

@@ -216,7 +216,7 @@ class EventPlayback:
         force, kin, model = self._forces[i], self._kinematics(i), self.world.model
         local = [one.local(model, kin) for one in self._recording.candidates]
         points, normals = (np.array([getattr(x, k) for x in local]).reshape(-1, 3) for k in ("point", "normal"))
-        slips = np.array([np.linalg.norm(one.u_t) > SLIPPING for one in local], dtype=np.bool_)
+        slips = np.array([np.linalg.norm(one.u[1:]) > SLIPPING for one in local], dtype=np.bool_)
         carries = np.any(force != 0.0, axis=1)
         modes = np.where(carries, np.where(slips, SLIDE, STICK), OPEN).astype(np.int64)
         gaps = np.array([one.gap(model, kin) for one in self._recording.candidates])

@@ -16,21 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from contactlab.contact import HalfSpace, RestitutionLaw, Sphere, tangent_frame
 from contactlab.contact.material import combine
 from contactlab.multibody import (
     Kinematics,
     Model,
-    body_poses,
     point_bias_acceleration_6d,
-    point_jacobian_6d,
     point_position,
-    point_velocity_6d,
 )
+from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.packing import structure
+from contactlab.multibody.points import columns
 from contactlab.recording.long_steps import DEPTH
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.collision_filter import build_collision_filter
@@ -40,22 +41,51 @@ from contactlab.world.world import World
 
 @dataclass(frozen=True, eq=False)
 class PairKinematics:
-    """A pair at one instant."""
+    """A pair at one instant; at many instants every array but the normals of a half-space has one more axis, the first.
 
-    gap: float  # distance [m], negative in penetration
+    ``u`` = (u_n, u_t1, u_t2) [m/s] is the velocity of B relative to A.
+    """
+
+    gap: Any  # distance [m], negative in penetration
     # (3,) contact point, and the normal from A into B, world axes.
     point: FloatArray
     normal: FloatArray
     tangents: FloatArray  # (2, 3) world axes
-    # (nv,) and (2, nv) rows of u_n and u_t, B relative to A.
-    N: FloatArray
-    T: FloatArray
-    # Velocities [m/s], u_t (2,).
-    u_n: float
-    u_t: FloatArray
-    # Their rates at zero generalised acceleration [m/s^2], bias_t (2,).
-    bias_n: float
-    bias_t: FloatArray
+    L: FloatArray  # (3, nv) rows of u
+    u: FloatArray  # (3,)
+    bias: FloatArray  # (3,) rates of u at zero generalised acceleration [m/s^2]
+
+
+#: One end of a pair: length of the arm along n from a ball's centre to the contact point; position of the centre, and
+#: the columns (6, nv + 2) of `_center`.
+_End = tuple[float, FloatArray, FloatArray]
+
+
+def _center(
+    model: Model, q: Instant, v: ArrayLike | None, body: str, center: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the position of a body's point, and its motion (6, nv + 2): Jacobian, velocity and bias acceleration."""
+    R, p, J = columns(model, q, body, center, 0)
+    speed = np.asarray(q.v if v is None and isinstance(q, Kinematics) else v)
+    bias = point_bias_acceleration_6d(model, q, v, body, center)
+    return p + R @ center, np.concatenate((J, J @ speed[..., None], bias[..., None]), axis=-1)
+
+
+def _pair_kinematics(ends: Sequence[_End], n: FloatArray, gap: Any, turning: Any = None) -> PairKinematics:
+    """Return the quantities of a pair of B, the first end, and A; ``turning`` is n', None if n is constant."""
+    tangents = np.array([tangent_frame(one) for one in n.reshape(-1, 3)]).reshape(*n.shape[:-1], 2, 3)
+    frame = np.concatenate((n[..., None, :], tangents), axis=-2)
+    # t . (w x n) = w . (n x t), with n x t1 = t2 and n x t2 = -t1
+    turns = frame[..., [0, 2, 1], :] * np.array([[0.0], [1.0], [-1.0]])
+    total: Any = 0.0
+    for sign, (arm, _, motion) in zip((1.0, -1.0), ends, strict=False):
+        total = total + sign * (frame @ motion[..., 3:, :] + arm * turns @ motion[..., :3, :])
+        if turning is not None:
+            # The contact point moves on the surface.
+            moved = np.cross(motion[..., :3, -2], turning)
+            total[..., 1:, -1] += sign * arm * (tangents @ moved[..., None])[..., 0]
+    arm, center, _ = ends[0]
+    return PairKinematics(gap, center + arm * n, n, tangents, total[..., :-2], total[..., -2], total[..., -1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,35 +100,15 @@ class BallHalfSpacePair:
     restitution: float | RestitutionLaw
     name: str
 
-    def gap(self, model: Model, kin: Kinematics) -> float:
-        """Return the distance of the ball from the half-space [m], negative in penetration."""
-        n = self.half_space.normal
-        c = point_position(model, kin, self.body, self.center)
-        return float(n @ c) - self.half_space.offset - self.radius
+    def gap(self, model: Model, q: Instant) -> Any:
+        """Return the distance of the ball from the half-space [m], negative in penetration, at one instant or many."""
+        c = point_position(model, q, self.body, self.center)
+        return c @ self.half_space.normal - self.half_space.offset - self.radius
 
-    def local(self, model: Model, kin: Kinematics) -> PairKinematics:
-        """Return all quantities of the pair."""
-        n = self.half_space.normal
-        tangents = np.array(tangent_frame(n))
-        J = point_jacobian_6d(model, kin, self.body, self.center)
-        velocity = point_velocity_6d(model, kin, None, self.body, self.center)
-        bias = point_bias_acceleration_6d(model, kin, None, self.body, self.center)
-        arm = -self.radius * n
-        # t . (w x arm) = w . (arm x t)
-        levers = np.cross(arm, tangents)
-        c = point_position(model, kin, self.body, self.center)
-        return PairKinematics(
-            gap=float(n @ c) - self.half_space.offset - self.radius,
-            point=c + arm,
-            normal=n,
-            tangents=tangents,
-            N=n @ J[3:],
-            T=tangents @ J[3:] + levers @ J[:3],
-            u_n=float(n @ velocity[3:]),
-            u_t=tangents @ velocity[3:] + levers @ velocity[:3],
-            bias_n=float(n @ bias[3:]),
-            bias_t=tangents @ bias[3:] + levers @ bias[:3],
-        )
+    def local(self, model: Model, q: Instant, v: ArrayLike | None = None) -> PairKinematics:
+        """Return all quantities of the pair at q and v, or at the velocities of a `Kinematics`."""
+        n, (c, motion) = self.half_space.normal, _center(model, q, v, self.body, self.center)
+        return _pair_kinematics([(-self.radius, c, motion)], n, c @ n - self.half_space.offset - self.radius)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,51 +125,27 @@ class BallBallPair:
     restitution: float | RestitutionLaw
     name: str
 
-    def gap(self, model: Model, kin: Kinematics) -> float:
-        """Return the distance of the balls' surfaces [m], negative if they overlap."""
-        across = point_position(model, kin, self.body, self.center)
-        across = across - point_position(model, kin, self.body_a, self.center_a)
-        return float(np.linalg.norm(across)) - self.radius - self.radius_a
+    def gap(self, model: Model, q: Instant) -> Any:
+        """Return the distance of the balls' surfaces [m], negative if they overlap, at one instant or many."""
+        across = point_position(model, q, self.body, self.center)
+        across = across - point_position(model, q, self.body_a, self.center_a)
+        return np.linalg.norm(across, axis=-1) - self.radius - self.radius_a
 
-    def local(self, model: Model, kin: Kinematics) -> PairKinematics:
-        """Return all quantities of the pair."""
-        ends = ((self.body_a, self.center_a), (self.body, self.center))
-        (xa, xb) = (point_position(model, kin, body, point) for body, point in ends)
-        (Ja, Jb) = (point_jacobian_6d(model, kin, body, point) for body, point in ends)
-        (va, vb) = (point_velocity_6d(model, kin, None, body, point) for body, point in ends)
-        (ba, bb) = (point_bias_acceleration_6d(model, kin, None, body, point) for body, point in ends)
-        distance = float(np.linalg.norm(xb - xa))
-        n = (xb - xa) / distance
-        tangents = np.array(tangent_frame(n))
-        relative = vb[3:] - va[3:]
-        across = relative - (n @ relative) * n
-        turning = across / distance
-        # Contact points at -radius n of B and +radius n of A; both arms turn with n.
-        levers_a, levers_b = np.cross(self.radius_a * n, tangents), np.cross(-self.radius * n, tangents)
-        bias_t = tangents @ (bb[3:] - ba[3:]) + levers_b @ bb[:3] - levers_a @ ba[:3]
-        bias_t = bias_t + tangents @ np.cross(vb[:3], -self.radius * turning)
-        bias_t = bias_t - tangents @ np.cross(va[:3], self.radius_a * turning)
-        return PairKinematics(
-            gap=distance - self.radius - self.radius_a,
-            point=xa + self.radius_a * n,
-            normal=n,
-            tangents=tangents,
-            N=n @ (Jb[3:] - Ja[3:]),
-            T=tangents @ (Jb[3:] - Ja[3:]) + levers_b @ Jb[:3] - levers_a @ Ja[:3],
-            u_n=float(n @ relative),
-            u_t=tangents @ relative + levers_b @ vb[:3] - levers_a @ va[:3],
-            bias_n=float(n @ (bb[3:] - ba[3:]) + across @ across / distance),
-            bias_t=bias_t,
+    def local(self, model: Model, q: Instant, v: ArrayLike | None = None) -> PairKinematics:
+        """Return all quantities of the pair at q and v, or at the velocities of a `Kinematics`."""
+        (xa, of_a), (xb, of_b) = (
+            _center(model, q, v, *end) for end in ((self.body_a, self.center_a), (self.body, self.center))
         )
+        distance = np.linalg.norm(xb - xa, axis=-1, keepdims=True)
+        n, relative = (xb - xa) / distance, (of_b - of_a)[..., 3:, -2]
+        turning = (relative - np.sum(n * relative, axis=-1, keepdims=True) * n) / distance
+        gap = distance[..., 0] - self.radius - self.radius_a
+        pair = _pair_kinematics([(-self.radius, xb, of_b), (self.radius_a, xa, of_a)], n, gap, turning)
+        pair.bias[..., 0] += distance[..., 0] * np.sum(turning * turning, axis=-1)
+        return pair
 
 
 Candidate = BallHalfSpacePair | BallBallPair
-
-
-def edges_in_tangents(edges: int) -> FloatArray:
-    """Return the first half of the edges of a friction pyramid as unit vectors (edges / 2, 2) in the two tangents."""
-    angles = 2.0 * np.pi * np.arange(edges // 2) / edges
-    return np.column_stack((np.cos(angles), np.sin(angles)))
 
 
 def find_candidates(world: World) -> tuple[Candidate, ...]:
@@ -266,15 +252,9 @@ def tunnelled_balls(world: World, candidates: Sequence[Candidate], time: FloatAr
     pairs = [pair for pair in candidates if isinstance(pair, BallBallPair)]
     if not pairs or len(time) < 2:
         return ""
-    R, p = body_poses(world.model, q)
-    number = {name: i for i, name in enumerate(world.model.names)}
-
-    def centers(bodies: list[str], own: list[FloatArray]) -> FloatArray:
-        at = [number[name] for name in bodies]
-        return np.asarray(p[:, at] + np.einsum("nkij,kj->nki", R[:, at], np.array(own)))
-
-    across = centers([pair.body for pair in pairs], [pair.center for pair in pairs])
-    across = across - centers([pair.body_a for pair in pairs], [pair.center_a for pair in pairs])
+    ends = (((pair.body, pair.center), (pair.body_a, pair.center_a)) for pair in pairs)
+    centers = np.array([[point_position(world.model, q, *end) for end in both] for both in ends])
+    across = np.moveaxis(centers[:, 0] - centers[:, 1], 0, 1)
     radii = np.array([(pair.radius_a, pair.radius) for pair in pairs])
     way = np.diff(across, axis=0)
     square = np.sum(way**2, axis=2)

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 
 from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.modes import impact_problem, jamming_impact, law_of, plastic_impact
-from contactlab.event_driven.phase import SLOW, ContactMode, Jump, Mode, Phase, RunTrace
+from contactlab.event_driven.phase import SLOW, ContactMode, Jump, Mode, Phase, RunTrace, solve_rows
 from contactlab.event_driven.recording import EventKind
 from contactlab.impact import ImpactLaw
 from contactlab.impact.collision import coefficients
@@ -56,28 +57,28 @@ class ContactRates:
         return np.asarray(np.einsum("i,ijk->jk", force, self.L_q))
 
 
-def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
-    """Return the rows of one pair, and their derivatives by q and v, at the acceleration a (nv,)."""
+def contact_rates(
+    model: Model, kin: Kinematics, a: FloatArray, candidates: Sequence[Candidate]
+) -> tuple[ContactRates, ...]:
+    """Return the rows of pairs, and their derivatives by q and v, at the acceleration a (nv,)."""
+    if not candidates:
+        return ()
     q, v, nv = kin.q, np.asarray(kin.v), model.nv
-
-    def rows(there: FloatArray, speed: FloatArray) -> FloatArray:
-        """Return L and the bias (3, nv + 1)."""
-        local = candidate.local(model, kinematics(model, there, speed))
-        return np.vstack((np.append(local.N, local.bias_n), np.column_stack((local.T, local.bias_t))))
-
-    by_q = np.zeros((3, nv + 1, nv))
-    for place, weight in STENCIL:
-        for k, way in enumerate(place * STEP * np.eye(nv)):
-            by_q[:, :, k] += weight / (12.0 * STEP) * rows(integrate(model, q, way, 1.0), v)
-    # The bias is a quadratic function of v.
-    bias_v = np.column_stack([rows(q, v + way)[:, nv] - rows(q, v - way)[:, nv] for way in 0.5 * np.eye(nv)])
-    L, L_q = rows(q, v)[:, :nv], by_q[:, :nv]
-    u_q, rate_q = (np.einsum("ijk,j->ik", L_q, x) for x in (v, a))
-    return ContactRates(L, L_q, L @ v, u_q, rate_q + by_q[:, nv], bias_v)
-
-
-# Indeterminate parts of redundant contact forces move the bodies if their effect is larger than this.
-_SHARED = 1e-9
+    # Nearby states by q, the state itself, and nearby velocities: the bias is a quadratic function of v.
+    places, weights = np.array(STENCIL).T
+    near = integrate(model, q, STEP * np.kron(places[:, None], np.eye(nv)), 1.0)
+    there = np.vstack((near, np.tile(q, (2 * nv + 1, 1))))
+    speeds = np.vstack((np.tile(v, (4 * nv + 1, 1)), v + 0.5 * np.eye(nv), v - 0.5 * np.eye(nv)))
+    found = []
+    for candidate in candidates:
+        local = candidate.local(model, there, speeds)
+        rows = np.dstack((local.L, local.bias))
+        by_q = np.einsum("p,pkij->ijk", weights / (12.0 * STEP), rows[: 4 * nv].reshape(4, nv, 3, nv + 1))
+        L, L_q = local.L[4 * nv], by_q[:, :nv]
+        by_v = (local.bias[4 * nv + 1 : 5 * nv + 1] - local.bias[5 * nv + 1 :]).T
+        u_q, rate_q = (np.einsum("ijk,j->ik", L_q, x) for x in (v, a))
+        found.append(ContactRates(L, L_q, L @ v, u_q, rate_q + by_q[:, nv], by_v))
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +108,8 @@ class Layout:
 
     def of(self, name: str) -> slice:
         """Return the columns of a parameter; none if it is not differentiated by."""
-        at = self.time + 1
-        for other, size in self.sizes.items():
-            if other == name:
-                return slice(at, at + size)
-            at += size
-        return slice(at, at)
+        starts = dict(zip(self.wrt, accumulate(self.sizes.values(), initial=self.time + 1), strict=False))
+        return slice(starts[name], starts[name] + self.sizes[name]) if name in starts else slice(0, 0)
 
     def column(self, name: str, contact: int) -> list[int]:
         """Return the column of a contact's parameter; none if it is not differentiated by."""
@@ -175,7 +172,7 @@ def smooth_rates(
     model, nv, o = layout.model, layout.model.nv, course.stepper
     phase = phase_of(course, layout, sides, part)
     instant, _, forces = phase.forces(t, y)
-    rates = tuple(contact_rates(model, instant.kin, forces.a, layout.candidates[side.index]) for side in sides)
+    rates = contact_rates(model, instant.kin, forces.a, [layout.candidates[side.index] for side in sides])
     n, width, c = len(sides), layout.width + 2 * len(sides), o.stabilisation
     motion = forces.a, np.asarray(instant.kin.v), instant.M, np.zeros((nv, width))
     loads = forces.fN, np.zeros((n, width)), forces.fT, np.zeros((n, 2, width))
@@ -206,7 +203,10 @@ def smooth_rates(
     pushed[:, nv : 2 * nv] -= by_v
     if not rows:
         return replace(bare, by=np.asarray(np.linalg.solve(instant.M, pushed), dtype=np.float64))
-    da, dx, shared = solve_rows(instant.M, np.vstack(rows), np.vstack(columns), pushed, np.vstack(wanted))
+    J, free, responses = np.vstack(rows), *(np.linalg.solve(instant.M, x) for x in (pushed, np.vstack(columns).T))
+    da, dx, rank = solve_rows(responses, J, free, np.vstack(wanted))
+    loose = np.linalg.svd(J @ responses)[2][rank:]
+    shared = bool(np.abs(responses @ loose.T).max(initial=0.0) > _SHARED * np.abs(responses).max())
     fN_by, fT_by, at = np.zeros((n, width)), turned, 0
     for i, (side, row) in enumerate(zip(sides, rows, strict=True)):
         fN_by[i] = dx[at]
@@ -222,20 +222,6 @@ def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], par
     """Return the phase that the run integrated; ``part`` scales the speed below which slip keeps its direction."""
     o = course.stepper
     return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
-
-
-def solve_rows(
-    M: FloatArray, J: FloatArray, R: FloatArray, pushed: FloatArray, wanted: FloatArray
-) -> tuple[FloatArray, FloatArray, bool]:
-    """Return x, the shortest f, and True if x depends on this choice, with M x - R' f = pushed and J x = wanted."""
-    free, responses = np.linalg.solve(M, pushed), np.linalg.solve(M, R.T)
-    A = J @ responses
-    f, _, rank, _ = np.linalg.lstsq(A, wanted - J @ free, rcond=1e-11)
-    shared = False
-    if rank < len(A):
-        loose = np.linalg.svd(A)[2][rank:]
-        shared = bool(np.abs(responses @ loose.T).max() > _SHARED * np.abs(responses).max())
-    return np.asarray(free + responses @ f, dtype=np.float64), np.asarray(f, dtype=np.float64), shared
 
 
 def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
@@ -258,6 +244,9 @@ def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: Float
         by[:, layout.time] += share * course.tau(t + h, q, v)
     return by
 
+
+# Indeterminate parts of redundant contact forces move the bodies if their effect is larger than this.
+_SHARED = 1e-9
 
 #: Above this fraction of the speed of slow slip, slip has just become slow; below it, slip has stopped.
 SLOW_FRACTION = 0.5
@@ -299,7 +288,7 @@ def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: Float
     for k, candidate in enumerate(layout.candidates):
         if k not in closed:
             local = candidate.local(model, kin)
-            add("gap", k, k, local.gap, np.concatenate((local.N, np.zeros(width - nv))))
+            add("gap", k, k, float(local.gap), np.concatenate((local.L[0], np.zeros(width - nv))))
     for i, side in enumerate(at.sides):
         mu = layout.candidates[side.index].mu
         add("force", i, side.index, float(at.fN[i]), at.fN_by[i])

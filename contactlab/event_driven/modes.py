@@ -14,11 +14,12 @@ import numpy as np
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
-from contactlab.event_driven.candidates import Candidate, PairKinematics, edges_in_tangents
+from contactlab.event_driven.candidates import Candidate, PairKinematics
 from contactlab.event_driven.phase import ContactMode, InconsistentContact, Instant, Mode, Phase
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
 from contactlab.impact import ImpactLaw, ImpactProblem, Newton
+from contactlab.impact.collision import pyramid_tangents
 from contactlab.impact.single import NoSeparationError, single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
 from contactlab.spatial.arrays import FloatArray
@@ -52,18 +53,20 @@ def acceleration_problem(
     """
     sliding = np.array([i for i, d in enumerate(directions) if d is not None], dtype=np.int64)
     resting = np.array([i for i, d in enumerate(directions) if d is None], dtype=np.int64)
-    spread = edges_in_tangents(edges)
+    spread = pyramid_tangents(edges // 2)
     nv = instant.a_free.size
     return ConstraintAccelProblemData(
         M=instant.M,
         tau=instant.M @ instant.a_free,
-        N=np.array([local.N for local in found]).reshape(-1, nv),
-        kN=[local.bias_n for local in found],
-        Q=np.array([d @ local.T for d, local in zip(directions, found, strict=True) if d is not None]).reshape(-1, nv),
+        N=np.array([local.L[0] for local in found]).reshape(-1, nv),
+        kN=[local.bias[0] for local in found],
+        Q=np.array([d @ local.L[1:] for d, local in zip(directions, found, strict=True) if d is not None]).reshape(
+            -1, nv
+        ),
         mu_sliding=mu[sliding],
         sliding_contacts=sliding,
-        F=np.array([spread @ found[i].T for i in resting]).reshape(-1, nv),
-        kF=np.array([spread @ found[i].bias_t for i in resting]).reshape(-1),
+        F=np.array([spread @ found[i].L[1:] for i in resting]).reshape(-1, nv),
+        kF=np.array([spread @ found[i].bias[1:] for i in resting]).reshape(-1),
         mu_non_sliding=mu[resting],
         r=[edges // 2] * len(resting),
         non_sliding_contacts=resting,
@@ -95,11 +98,11 @@ def choose_modes(
     found = [phase.candidates[i].local(phase.model, instant.kin) for i in closed]
     directions: list[FloatArray | None] = []
     for index, local in zip(closed, found, strict=True):
-        speed = float(np.linalg.norm(local.u_t))
+        speed = float(np.linalg.norm(local.u[1:]))
         if phase.candidates[index].mu == 0.0:
             directions.append(_NO_DIRECTION)  # without friction no contact sticks, and no direction is needed
         else:
-            directions.append(local.u_t / speed if speed > slip_speed else slips.get(index))
+            directions.append(local.u[1:] / speed if speed > slip_speed else slips.get(index))
     mu = np.array([phase.candidates[i].mu for i in closed])
     data = acceleration_problem(instant, found, mu, directions, edges)
     solution = _solve(data, directions, [phase.candidates[i].name for i in closed], t, opens)
@@ -110,12 +113,12 @@ def choose_modes(
     for i, (index, local) in enumerate(zip(closed, found, strict=True)):
         direction = directions[i]
         if solution.forces.fN[i] <= load:
-            if float(local.N @ solution.acceleration) + local.bias_n <= free:
+            if float(local.L[0] @ solution.acceleration) + local.bias[0] <= free:
                 unloaded.append(index)
         elif direction is not None:
             sides.append(ContactMode(index, Mode.SLIDE, direction))
         else:
-            a_t = local.T @ solution.acceleration + local.bias_t
+            a_t = local.L[1:] @ solution.acceleration + local.bias[1:]
             length = float(np.linalg.norm(a_t))
             if length <= free:
                 sides.append(ContactMode(index, Mode.STICK, np.zeros(2)))
@@ -184,13 +187,13 @@ def impact_problem(
 ) -> ConstraintVelProblemData:
     """Return the impact problem of these contacts at the present velocity."""
     M = mass_matrix(model, kin)
-    spread = edges_in_tangents(edges)
+    spread = pyramid_tangents(edges // 2)
     assert kin.v is not None
     return ConstraintVelProblemData(
         M=M,
         Mv=M @ kin.v,
-        N=np.array([local.N for local in found]),
-        F=np.vstack([spread @ local.T for local in found]),
+        N=np.array([local.L[0] for local in found]),
+        F=np.vstack([spread @ local.L[1:] for local in found]),
         mu=[candidate.mu for candidate in candidates],
         r=[edges // 2] * len(found),
     )

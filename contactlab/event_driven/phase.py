@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -106,9 +107,6 @@ class Forces:
     # (n,) and (n, 2) of the closed contacts [N].
     fN: FloatArray
     fT: FloatArray
-    # (n,) normal acceleration per unit of each normal force, its friction included [1/kg]; if it is not positive, rigid
-    # friction has no solution, or several.
-    stiffness: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +125,8 @@ def slip_direction(local: PairKinematics, side: ContactMode, slow: float) -> Flo
     Close to rest the direction is the stiffest variable (its rate is an acceleration over the speed). Beyond a stop
     that an event will locate, it would jump.
     """
-    speed = float(np.linalg.norm(local.u_t))
-    return local.u_t / speed if speed > slow else side.direction
+    speed = float(np.linalg.norm(local.u[1:]))
+    return local.u[1:] / speed if speed > slow else side.direction
 
 
 class Phase:
@@ -144,7 +142,11 @@ class Phase:
         slow: float,
     ) -> None:
         self.model, self.candidates, self.sides, self.tau = model, candidates, tuple(sides), tau
-        self._rate, self.slow, self._places = rate, slow, model.quaternion_starts
+        self._rate, self.slow = rate, slow
+        self._turns, self._last = rotations(model), lru_cache(maxsize=1)(self._at)
+        self._plain = np.ones(model.nq, dtype=bool), np.ones(model.nv, dtype=bool)
+        for place, at in self._turns:
+            self._plain[0][place : place + 4] = self._plain[1][at : at + 3] = False
 
     def split(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q (unit quaternions) and v of y."""
@@ -163,7 +165,11 @@ class Phase:
 
     def forces(self, t: float, y: FloatArray) -> tuple[Instant, list[PairKinematics], Forces]:
         """Return the instant (t, y), its closed pairs, and the acceleration and forces of the contact equations."""
-        instant = self.instant(t, y)
+        # The rate and the events of a phase are evaluated at the same instants.
+        return self._last(t, y.tobytes())
+
+    def _at(self, t: float, state: bytes) -> tuple[Instant, list[PairKinematics], Forces]:
+        instant = self.instant(t, np.frombuffer(state).copy())
         found = self.locals(instant.kin)
         return instant, found, self._solve(instant, found)
 
@@ -174,64 +180,55 @@ class Phase:
 
     def _solve(self, instant: Instant, found: list[PairKinematics]) -> Forces:
         """Return acceleration and contact forces of the linear equations of the modes."""
-        n = len(found)
+        n, c = len(found), self._rate
         if n == 0:
-            return Forces(instant.a_free, np.zeros(0), np.zeros((0, 2)), np.zeros(0))
-        rows, columns, wanted = [], [], []
-        c = self._rate
+            return Forces(instant.a_free, np.zeros(0), np.zeros((0, 2)))
+        rows, columns, wanted, slides = [], [], [], []
         for local, side in zip(found, self.sides, strict=True):
-            rows.append(local.N)
-            wanted.append(-local.bias_n - 2.0 * c * local.u_n - c * c * local.gap)
-            if side.mode is Mode.SLIDE:
-                mu = self.candidates[side.index].mu
-                columns.append(local.N - mu * (slip_direction(local, side, self.slow) @ local.T))
-            else:
-                columns.append(local.N)
-        sticking = [i for i, side in enumerate(self.sides) if side.mode is Mode.STICK]
-        for i in sticking:
-            rows.extend(found[i].T)
-            columns.extend(found[i].T)
-            wanted.extend(-found[i].bias_t - c * found[i].u_t)
-        J, R = np.array(rows), np.array(columns)
-        responses = np.linalg.solve(instant.M, R.T)
-        A = J @ responses
-        x = np.linalg.lstsq(A, np.array(wanted) - J @ instant.a_free, rcond=1e-11)[0]
-        fT = np.zeros((n, 2))
-        for i, (local, side) in enumerate(zip(found, self.sides, strict=True)):
-            if side.mode is Mode.SLIDE:
-                fT[i] = -self.candidates[side.index].mu * x[i] * slip_direction(local, side, self.slow)
-        for k, i in enumerate(sticking):
-            fT[i] = x[n + 2 * k : n + 2 * k + 2]
-        a = np.asarray(instant.a_free + responses @ x, dtype=np.float64)
-        return Forces(a, np.asarray(x[:n], dtype=np.float64), fT, np.array(np.diag(A)[:n], dtype=np.float64))
+            held = -local.bias - c * local.u
+            held[0] -= c * local.u[0] + c * c * local.gap
+            last = 3 if side.mode is Mode.STICK else 1
+            rows.append(local.L[:last])
+            wanted.append(held[:last])
+            # Friction of a sliding contact per normal force.
+            slides.append(-self.candidates[side.index].mu * slip_direction(local, side, self.slow))
+            columns.append(local.L if last == 3 else local.L[:1] + slides[-1] @ local.L[1:])
+        responses = np.linalg.solve(instant.M, np.vstack(columns).T)
+        a, x, _ = solve_rows(responses, np.vstack(rows), instant.a_free, np.concatenate(wanted))
+        fN, fT, at = np.zeros(n), np.zeros((n, 2)), 0
+        for i, row in enumerate(rows):
+            fN[i] = x[at]
+            fT[i] = x[at + 1 : at + 3] if len(row) == 3 else x[at] * slides[i]
+            at += len(row)
+        return Forces(a, fN, fT)
 
     def q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """Return the rate of q: v itself, and q (0, w) / 2 for unit quaternions with w in body axes."""
         rate = np.empty(self.model.nq)
-        at = place = 0
-        while place < self.model.nq:
-            if place in self._places:
-                w, (a, x, y, z) = v[at : at + 3], q[place : place + 4]
-                rate[place] = -0.5 * (x * w[0] + y * w[1] + z * w[2])
-                rate[place + 1 : place + 4] = 0.5 * (a * w + np.cross((x, y, z), w))
-                place, at = place + 4, at + 3
-            else:
-                rate[place] = v[at]
-                place, at = place + 1, at + 1
+        rate[self._plain[0]] = v[self._plain[1]]
+        for place, at in self._turns:
+            w, (a, x, y, z) = v[at : at + 3], q[place : place + 4]
+            rate[place] = -0.5 * (x * w[0] + y * w[1] + z * w[2])
+            rate[place + 1 : place + 4] = 0.5 * (a * w + np.cross((x, y, z), w))
         return rate
+
+
+def solve_rows(responses: Any, J: FloatArray, free: Any, wanted: FloatArray) -> tuple[FloatArray, FloatArray, int]:
+    """Return x = free + responses f with J x = wanted for the shortest f, this f, and the rank of J responses."""
+    f, _, rank, _ = np.linalg.lstsq(J @ responses, wanted - J @ free, rcond=1e-11)
+    return np.asarray(free + responses @ f, dtype=np.float64), np.asarray(f, dtype=np.float64), int(rank)
+
+
+def rotations(model: Model) -> list[tuple[int, int]]:
+    """Return the first entries in q and in v of every quaternion, which has one entry more in q."""
+    return [(place, place - number) for number, place in enumerate(model.quaternion_starts)]
 
 
 def coupling(model: Model, v: FloatArray) -> FloatArray:
     """Return W (nv, nv) of the variation dq' = dv - W dq: a rotation in body axes is itself rotated by w."""
     W = np.zeros((model.nv, model.nv))
-    at = place = 0
-    places = model.quaternion_starts
-    while place < model.nq:
-        if place in places:
-            W[at : at + 3, at : at + 3] = np.cross(np.eye(3), v[at : at + 3])
-            place, at = place + 4, at + 3
-        else:
-            place, at = place + 1, at + 1
+    for _, at in rotations(model):
+        W[at : at + 3, at : at + 3] = np.cross(np.eye(3), v[at : at + 3])
     return W
 
 

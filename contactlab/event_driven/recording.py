@@ -249,7 +249,7 @@ def contact_table(run: EventRecording) -> ContactTable:
         pair, impulse = run.candidates[k], impulses[i, k]
         local = pair.local(model, instants[i])
         normal, tangential = float(local.normal @ impulse), local.tangents @ impulse
-        slip, e = float(np.hypot(*local.u_t)), pair.restitution
+        slip, e = float(np.hypot(*local.u[1:])), pair.restitution
         one = {
             "step": i,
             "body_a": bodies.index(pair.body_a) if isinstance(pair, BallBallPair) else -1,
@@ -263,7 +263,7 @@ def contact_table(run: EventRecording) -> ContactTable:
             "normal": local.normal,
             "gap": local.gap,
             "mu": pair.mu,
-            "restitution": e.at(abs(local.u_n)) if isinstance(e, RestitutionLaw) else float(e),
+            "restitution": e.at(abs(float(local.u[0]))) if isinstance(e, RestitutionLaw) else float(e),
             "impulse": impulse,
             "impulse_normal": normal,
             "impulse_tangential": tangential,

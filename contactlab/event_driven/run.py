@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contactlab.event_driven.candidates import (
     PairKinematics,
-    edges_in_tangents,
     find_candidates,
     penetration_text,
     tunnelled_balls,
@@ -34,8 +34,10 @@ from contactlab.event_driven.phase import (
     Phase,
     RunTrace,
     Tau,
+    slip_direction,
 )
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
+from contactlab.impact.collision import pyramid_tangents
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
@@ -176,68 +178,46 @@ class Run:
 
     def _events(self, phase: Phase) -> tuple[list[tuple[str, int]], list[Any]]:
         """Return the functions that end the phase by decreasing through zero, with meaning and pair or side."""
-        names: list[tuple[str, int]] = []
-        functions: list[Any] = []
-
-        def add(what: str, number: int, event: Any) -> None:
-            event.terminal, event.direction = True, -1.0
-            names.append((what, number))
-            functions.append(event)
-
+        tolerance, now = self.options.gap_tolerance, kinematics(self.model, *self._state())
         closed = {side.index for side in self.sides}
-        now = kinematics(self.model, self._state()[0])
-        for k, candidate in enumerate(self.candidates):
-            if k in closed:
-                continue
-            # A closed contact without a force at gap 0 must not be found again and again. A contact that has just
-            # opened starts at gap 0, and only its return is an event.
-            least = _SLACK * self.options.gap_tolerance
-            slack = (
-                self.options.gap_tolerance if k in self.unloaded else max(0.0, least - candidate.gap(self.model, now))
-            )
+        # A closed contact without a force at gap 0 must not be found again and again. A contact that has just opened
+        # starts at gap 0, and only its return is an event.
+        slack = {
+            k: tolerance if k in self.unloaded else max(0.0, _SLACK * tolerance - float(one.gap(self.model, now)))
+            for k, one in enumerate(self.candidates)
+            if k not in closed
+        }
+        # After the event that ends fast slip, the speed is at the bound, up to rounding.
+        fast = [float(np.linalg.norm(one.u[1:])) > phase.slow * (1.0 + 1e-6) for one in phase.locals(now)]
 
-            def gap(t: float, y: FloatArray, candidate: Any = candidate, slack: float = slack) -> float:
-                return float(candidate.gap(self.model, kinematics(self.model, phase.split(y)[0]))) + slack
-
-            add("gap", k, gap)
-        for i, side in enumerate(self.sides):
-            candidate = self.candidates[side.index]
-
-            def force(t: float, y: FloatArray, i: int = i) -> float:
-                return float(phase.forces(t, y)[2].fN[i])
-
-            add("force", i, force)
-            if candidate.mu == 0.0:
-                continue
-            if side.mode is Mode.SLIDE:
-                now_u = candidate.local(self.model, kinematics(self.model, *self._state())).u_t
-                # After the event that ends fast slip, the speed is at the bound, up to rounding.
-                fast = float(np.linalg.norm(now_u)) > phase.slow * (1.0 + 1e-6)
-
-                def slip(
-                    t: float, y: FloatArray, side: ContactMode = side, candidate: Any = candidate, fast: bool = fast
-                ) -> float:
-                    u = candidate.local(self.model, kinematics(self.model, *phase.split(y))).u_t
+        # All functions are evaluated at the same instants.
+        @lru_cache(maxsize=1)
+        def values(t: float, state: bytes) -> dict[tuple[str, int], float]:
+            instant, found, forces = phase.forces(t, np.frombuffer(state))
+            ends = {("gap", k): float(self.candidates[k].gap(self.model, instant.kin)) + slack[k] for k in slack}
+            for i, (side, local) in enumerate(zip(self.sides, found, strict=True)):
+                mu, fN, u = self.candidates[side.index].mu, float(forces.fN[i]), local.u[1:]
+                ends["force", i] = fN
+                if mu > 0.0 and side.mode is Mode.STICK:
+                    ends["cone", i] = mu * fN - float(np.linalg.norm(forces.fT[i]))
+                elif mu > 0.0:
                     speed = float(np.linalg.norm(u))
                     # Fast slip that has become slow continues in a phase of its own, with the direction it has then.
-                    if fast:
-                        return speed - phase.slow
-                    return float(u @ side.direction) if speed <= phase.slow else speed
+                    slow = float(u @ side.direction) if speed <= phase.slow else speed
+                    ends["slip", i] = speed - phase.slow if fast[i] else slow
+                    # Normal acceleration per unit of normal force, with its friction and without.
+                    pushed = local.L[0] - mu * slip_direction(local, side, phase.slow) @ local.L[1:]
+                    own, plain = local.L[0] @ np.linalg.solve(instant.M, np.column_stack((pushed, local.L[0])))
+                    ends["response", i] = float(own / plain) - MIN_RESPONSE
+            return ends
 
-                def response(t: float, y: FloatArray, i: int = i) -> float:
-                    instant, found, forces = phase.forces(t, y)
-                    plain = float(found[i].N @ np.linalg.solve(instant.M, found[i].N))
-                    return float(forces.stiffness[i]) / plain - MIN_RESPONSE
+        def end(t: float, y: FloatArray, name: tuple[str, int]) -> float:
+            return values(t, y.tobytes())[name]
 
-                add("slip", i, slip)
-                add("response", i, response)
-            else:
-
-                def cone(t: float, y: FloatArray, i: int = i, mu: float = candidate.mu) -> float:
-                    forces = phase.forces(t, y)[2]
-                    return mu * float(forces.fN[i]) - float(np.linalg.norm(forces.fT[i]))
-
-                add("cone", i, cone)
+        names = list(values(self.t, self.y.tobytes()))
+        functions: list[Any] = [partial(end, name=name) for name in names]
+        for function in functions:
+            function.terminal, function.direction = True, -1.0
         return names, functions
 
     def _record_arc(self, phase: Phase, found: Any) -> None:
@@ -274,12 +254,12 @@ class Run:
         o = self.options
         for _ in range(_MAX_AT_ONCE):
             touching = self._touching()
-            approaching = [k for k, local in touching if local.u_n < -o.rest_speed]
+            approaching = [k for k, local in touching if local.u[0] < -o.rest_speed]
             if approaching:
-                self._impact([(k, local) for k, local in touching if local.u_n <= o.rest_speed], approaching)
+                self._impact([(k, local) for k, local in touching if local.u[0] <= o.rest_speed], approaching)
                 slips = {}
                 continue
-            closed = [k for k, local in touching if local.u_n <= o.rest_speed]
+            closed = [k for k, local in touching if local.u[0] <= o.rest_speed]
             phase = Phase(self.model, self.candidates, [], self.tau, 0.0, SLOW * o.slip_speed)
             try:
                 opens = o.on_inconsistency == "open"
@@ -343,7 +323,7 @@ class Run:
             who = ", ".join(candidate.name for candidate in candidates)
             self.notices.append(f"the impact at t = {self.t:.9g} s of {who}: {outcome.notice}")
         impulses = np.zeros((len(self.candidates), 3))
-        spread = edges_in_tangents(o.edges)
+        spread = pyramid_tangents(o.edges // 2)
         friction = np.asarray(outcome.impulses.fF).reshape(len(pairs), -1)
         for (k, local), fN, fF in zip(pairs, outcome.impulses.fN, friction, strict=True):
             impulses[k] = fN * local.normal + fF @ spread @ local.tangents

@@ -160,18 +160,14 @@ class EventDriven:
         seconds = finite_number(duration, "duration", SimulationConfigError, least=0.0)
         start = world.initial_state() if state is None else state
         applied = with_wrenches(world, tau, f_ext)
-        run = Run(self, world, start, _force(applied, world.nv), not callable(applied))
+        if not callable(applied):
+            given = np.zeros(world.nv) if applied is None else applied
+            applied = finite_array(given, "tau", (world.nv,), SimulationConfigError)
+        run = Run(self, world, start, _Force(applied, world.nv), not callable(applied))
         recording = run.run_until(start.time + seconds, progress)
         for text in run.doubts.values():
             warn_caller(text, ImplausibleWarning)
         return recording
-
-
-def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
-    """Return the applied force as a function of (t, q, v), from a function, a constant (nv,), or None for zero."""
-    if callable(tau):
-        return _Force(tau, nv)
-    return _Force(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError), nv)
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,10 +113,10 @@ class TransitionIntegrator:
         passed = [(k, one) for k, one in enumerate(self.layout.candidates) if k not in closed]
 
         def nearest(t: float, z: FloatArray, one: Candidate) -> float:
-            return one.local(model, kinematics(model, *phase.split(z[:nx]))).u_n
+            return float(one.local(model, kinematics(model, *phase.split(z[:nx]))).u[0])
 
         def faster(t: float, z: FloatArray, side: ContactMode) -> float:
-            u = self.layout.candidates[side.index].local(model, kinematics(model, *phase.split(z[:nx]))).u_t
+            u = self.layout.candidates[side.index].local(model, kinematics(model, *phase.split(z[:nx]))).u[1:]
             return float(np.linalg.norm(u)) - phase.slow
 
         t, z = arc.start, np.concatenate((arc.y, self.X.ravel()))
@@ -131,7 +131,7 @@ class TransitionIntegrator:
             self.X = z[nx:].reshape(2 * nv, -1)
             for (k, one), times, states in zip(passed, found.t_events or (), found.y_events or (), strict=False):
                 for when, state in zip(times, states, strict=True):
-                    gap = one.gap(model, kinematics(model, phase.split(state[:nx])[0]))
+                    gap = float(one.gap(model, kinematics(model, phase.split(state[:nx])[0])))
                     if abs(gap) <= o.gap_tolerance and arc.start + _SIMULTANEOUS < when < arc.end - _SIMULTANEOUS:
                         self._kink(float(when), [k], "grazing", abs(gap))
             if found.status != 1 or found.t_events is None:
@@ -186,7 +186,8 @@ class TransitionIntegrator:
             self._jump(arc, q)
             self.D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
             return
-        found = crossings(self.layout, before, last.unloaded, q)
+        unloaded = [k for k in last.unloaded if (what, place) != ("gap", k)]
+        found = crossings(self.layout, before, unloaded, q)
         hit = next(c for c in found if (c.what, c.place) == (what, place))
         dt = self._shift(hit, t)
         self._others(found, hit, t, dt)

@@ -155,7 +155,7 @@ class ImpactProblem:
         starts = b.nc + np.concatenate(([0], np.cumsum(b.r)))
         collisions = []
         for c in range(b.nc):
-            tangents = _tangents(int(b.r[c]))
+            tangents = pyramid_tangents(int(b.r[c]))
             friction = slice(int(starts[c]), int(starts[c + 1]))
             self._check_regular(c, friction, tangents)
             select = np.asarray(np.linalg.pinv(tangents) if b.r[c] else np.zeros((0, 0)), dtype=np.float64)
@@ -248,7 +248,7 @@ def _effective_tangents(T: FloatArray) -> FloatArray:
     return line[:, None] if across <= _PLANAR * np.abs(T).max() else np.eye(2)
 
 
-def _tangents(r: int) -> FloatArray:
+def pyramid_tangents(r: int) -> FloatArray:
     """Return the directions of a contact (r, m) in its own tangents: edge j at the angle pi j / r."""
     if r == 0:
         return np.zeros((0, 0))

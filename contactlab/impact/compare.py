@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.formulation.uniqueness import Uniqueness, motion_is_unique
@@ -66,16 +66,6 @@ class Comparison:
     def gains(self) -> tuple[str, ...]:
         """Names of the laws that increased the energy."""
         return tuple(name for name, outcome in self.outcomes.items() if outcome.gains_energy)
-
-    @property
-    def unique(self) -> bool | None:
-        """Whether the simultaneous Newton problem has exactly one velocity; None if this is not known."""
-        return self.uniqueness.unique
-
-    @property
-    def solutions(self) -> int | None:
-        """Number of solutions found by enumeration, None if it was not needed or the problem is too large for it."""
-        return self.uniqueness.enumerated
 
     def __str__(self) -> str:
         width = max(len(name) for name in (*self.outcomes, *self.failures, "law"))
@@ -286,18 +276,22 @@ def impact_map(
     ((6, 1, 2, 3), 'Newton')
     """
     values, points = parameter_grid(axes)
-    e = coefficients_of(restitutions)
+    e = finite_array(restitutions, "restitutions", (None,), ImpactError)
+    if not e.size:
+        raise ImpactError("restitutions", "are none")
     by_restitution = [laws(float(one)) for one in e]
     found = []
     for _, at in points:
         found.append(solve_point(problem_at(problem, at, ConstraintVelProblemData), by_restitution))
         if progress is not None:
             progress(len(found), len(points))
-    return assemble_map(values, e, tuple(by_restitution[0]), found)
-
-
-#: For one point: energy ratio, motion, notice, each (laws, restitutions), and v+ (laws, restitutions, nv).
-Point = tuple[FloatArray, IntArray, NDArray[np.bool_], FloatArray]
+    # Arrays of a point have the axes (law, restitution), which come first in the map.
+    sizes = tuple(given.size for given in values.values())
+    energy, motion, notices, v_plus = (
+        np.moveaxis(np.reshape(parts, (*sizes, *parts[0].shape)), (len(sizes), len(sizes) + 1), (0, 1)).copy()
+        for parts in zip(*found, strict=True)
+    )
+    return ImpactMap(values, e, tuple(by_restitution[0]), energy, motion, v_plus, notices)
 
 
 def parameter_grid(
@@ -317,14 +311,6 @@ def parameter_grid(
     ]
 
 
-def coefficients_of(restitutions: Sequence[float] | FloatArray) -> FloatArray:
-    """Return checked coefficients (ne,), at least one."""
-    e = finite_array(restitutions, "restitutions", (None,), ImpactError)
-    if not e.size:
-        raise ImpactError("restitutions", "are none")
-    return e
-
-
 def problem_at(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> T:
     """Return the problem of a point; raise with its parameters if it has another type than ``kind``."""
     data = problem(**at)
@@ -333,8 +319,8 @@ def problem_at(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]
     return data
 
 
-def solve_point(data: ConstraintVelProblemData, by_restitution: Sequence[Mapping[str, ImpactLaw]]) -> Point:
-    """Solve one impact under every law, laws by name for each coefficient."""
+def solve_point(data: ConstraintVelProblemData, by_restitution: Sequence[Mapping[str, ImpactLaw]]) -> tuple[Any, ...]:
+    """Return energy ratio, motion, notice (laws, restitutions) and v+ (laws, restitutions, nv) of one impact."""
     shape = (len(by_restitution[0]), len(by_restitution))
     energy, motion = np.full(shape, np.nan), np.full(shape, int(ContactMotion.NOT_SOLVED), dtype=np.int64)
     notices, v_plus = np.zeros(shape, dtype=bool), np.full((*shape, data.nv), np.nan)
@@ -348,23 +334,6 @@ def solve_point(data: ConstraintVelProblemData, by_restitution: Sequence[Mapping
             energy[i, j], v_plus[i, j] = found.energy_ratio, found.v_plus
             motion[i, j], notices[i, j] = _classify_motion(problem, found), bool(found.notice)
     return energy, motion, notices, v_plus
-
-
-def assemble_map(
-    values: dict[str, FloatArray], restitutions: FloatArray, laws: tuple[str, ...], found: Sequence[Point]
-) -> ImpactMap:
-    """Return the map of the solved points ``found``, which are in the order of `parameter_grid`.
-
-    Each array of a point has the axes (law, restitution); in the map the axes of the parameters follow.
-    """
-    sizes = tuple(given.size for given in values.values())
-
-    def over(number: int) -> Any:
-        parts = np.array([point[number] for point in found])
-        parts = parts.reshape(*sizes, *parts.shape[1:])
-        return np.moveaxis(parts, (len(sizes), len(sizes) + 1), (0, 1)).copy()
-
-    return ImpactMap(values, restitutions, laws, over(0), over(1), over(3), over(2))
 
 
 def _classify_motion(problem: ImpactProblem, found: ImpactOutcome) -> ContactMotion:

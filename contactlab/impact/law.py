@@ -250,6 +250,8 @@ def _run_sequence(
         collision = collisions[fastest]
         e = coefficients(restitution, -np.minimum(0.0, speeds[: b.nc]))[fastest] if fastest < b.nc else 0.0
         try:
+            if collision.W[0, 0] <= 0.0:
+                raise NoSeparationError("no impulse, however large, separates the bodies")
             single = collide(collision, collision.velocity(v), float(e))
         except NoSeparationError as error:
             status, message = ImpactStatus.JAMMED, f"contact {fastest}: {error}"
@@ -295,6 +297,16 @@ class RestitutedLaw(ABC):
 
     title: ClassVar[str]
 
+    def __post_init__(self) -> None:
+        if self.restitution is not None:
+            check_restitution(self.restitution)
+        try:
+            count = operator.index(self.max_collisions)
+        except TypeError as error:
+            raise ImpactError("max_collisions", f"must be a whole number, got {self.max_collisions!r}") from error
+        if count < 1:
+            raise ImpactError("max_collisions", f"must be at least 1, got {count}")
+
     def of_materials(self, restitution: Restitution) -> Self:
         """Return the law with the restitution of materials; itself if it has its own values."""
         return self if self.restitution is not None else replace(self, restitution=restitution)
@@ -319,9 +331,6 @@ class SequentialLaw(RestitutedLaw):
     #: Error of the energy by the arithmetic of ``collide``, relative to the energy before.
     accuracy: ClassVar[float] = 1e-12
 
-    def __post_init__(self) -> None:
-        check_law(self.restitution, "sequential", self.max_collisions)
-
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
         """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
 
@@ -345,7 +354,9 @@ class OrderedLaw(RestitutedLaw):
     ending: ClassVar[Ending]
 
     def __post_init__(self) -> None:
-        check_law(self.restitution, self.order, self.max_collisions)
+        super().__post_init__()
+        if self.order not in ("simultaneous", "sequential"):
+            raise ImpactError("order", f"must be 'simultaneous' or 'sequential', got {self.order!r}")
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
         """Return the impact of one contact, without the others, from its velocity u (1 + m,), u[0] < 0."""
@@ -370,20 +381,6 @@ class OrderedLaw(RestitutedLaw):
     @abstractmethod
     def _solve_simultaneous(self, problem: ImpactProblem) -> ImpactOutcome:
         """Return the outcome of the simultaneous law."""
-
-
-def check_law(restitution: Restitution | None, order: str, max_collisions: int) -> None:
-    """Raise `ImpactError` for invalid parameters common to all laws; a restitution of None is valid."""
-    if order not in ("simultaneous", "sequential"):
-        raise ImpactError("order", f"must be 'simultaneous' or 'sequential', got {order!r}")
-    if restitution is not None:
-        check_restitution(restitution)
-    try:
-        count = operator.index(max_collisions)
-    except TypeError as error:
-        raise ImpactError("max_collisions", f"must be a whole number, got {max_collisions!r}") from error
-    if count < 1:
-        raise ImpactError("max_collisions", f"must be at least 1, got {count}")
 
 
 def given_restitution(restitution: Restitution | None, title: str) -> Restitution:

@@ -42,7 +42,7 @@ from contactlab.constraint_solver import ConstraintSolver
 from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.forces import certify_forces
 from contactlab.formulation.solution import ConstraintSolveError, advice_on
-from contactlab.impact.collision import ImpactProblem, Restitution, coefficients
+from contactlab.impact.collision import ImpactProblem, Restitution, coefficients, pyramid_tangents
 from contactlab.impact.law import (
     ImpactOutcome,
     ImpactStatus,
@@ -223,7 +223,7 @@ class Poisson(OrderedLaw):
         held = np.zeros(2 * b.nc + 2 * b.nr + b.nl, dtype=bool)
         first = b.nc
         for r in b.r.tolist():
-            edges = np.column_stack((np.cos(np.pi * np.arange(r) / r), np.sin(np.pi * np.arange(r) / r)))
+            edges = pyramid_tangents(r)
             along = edges @ (push[first : first + r] @ edges)
             least = 1e-9 * float(np.abs(along).max(initial=0.0))
             held[first : first + r] = along < -least

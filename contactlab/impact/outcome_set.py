@@ -131,17 +131,6 @@ class OutcomeSet:
         off = self.v_plus - finite_array(v, "v", (self.v_plus.shape[1],), ImpactError)
         return float(np.sqrt(np.einsum("mi,ij,mj->m", off, self.M, off).min())) / self._size
 
-    def hull_distance(self, v: ArrayLike) -> float:
-        """Return the distance |v - p|_M of v (nv,) from the closest point p of the convex hull, by |v_minus|_M."""
-        from scipy.optimize import nnls
-
-        wanted = self._root @ finite_array(v, "v", (self.v_plus.shape[1],), ImpactError)
-        points = self.v_plus @ self._root.T
-        # Weights with sum one, enforced by a heavy row; then normalised.
-        heavy = 1e6 * self._size
-        weights, _ = nnls(np.vstack((points.T, np.full(len(points), heavy))), np.append(wanted, heavy))
-        return float(np.linalg.norm(points.T @ weights / weights.sum() - wanted)) / self._size
-
     @cached_property
     def _root(self) -> FloatArray:
         """Matrix R (nv, nv) with |v|_M = |R v|."""

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -344,9 +344,6 @@ def single_impact(collision: Collision, u: FloatArray, e: float, ending: Ending)
     return SingleImpact(collision.index, e, u, last.u, last.p, last.work, total - last.work, tuple(course))
 
 
-_ENDINGS: tuple[Ending, ...] = ("newton", "poisson", "stronge")
-
-
 @dataclass(frozen=True, eq=False)
 class RouthDiagram:
     """The impulse path of a single impact and its end under each law.
@@ -420,7 +417,7 @@ def routh_diagram(data: ConstraintVelProblemData, contact: int = 0, *, restituti
     e = float(coefficients(restitution, np.full(data.nc, -float(u[0])))[contact])
     courses: dict[str, SingleImpact] = {}
     failures: dict[str, str] = {}
-    for law in _ENDINGS:
+    for law in get_args(Ending):
         try:
             courses[law] = single_impact(collision, u, e, law)
         except NoSeparationError as error:

@@ -73,8 +73,6 @@ class Brach(SequentialLaw):
         Raise `NoSeparationError` if no impulse of this law separates the bodies.
         """
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
-        if W[0, 0] <= 0.0:
-            raise NoSeparationError("no impulse, however large, separates the bodies")
         direction = slip_direction(collision, u)
         nn, nd, dd = float(W[0, 0]), float(W[0, 1:] @ direction), float(direction @ W[1:, 1:] @ direction)
         slip = float(u[1:] @ direction)
@@ -157,8 +155,6 @@ class ChatterjeeRuina(SequentialLaw):
         Raise `NoSeparationError` if no impulse of this law separates the bodies.
         """
         W, mu = collision.W, collision.mu
-        if W[0, 0] <= 0.0:
-            raise NoSeparationError("no impulse, however large, separates the bodies")
         P = np.zeros(len(u))
         P[0] = -(1.0 + e) * u[0] / W[0, 0]
         if mu > 0.0:
@@ -207,8 +203,6 @@ class Smith(SequentialLaw):
         Raise `NoSeparationError` if no impulse of this law separates the bodies.
         """
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
-        if W[0, 0] <= 0.0:
-            raise NoSeparationError("no impulse, however large, separates the bodies")
         before = u[1:] if float(np.linalg.norm(u[1:])) > _NO_SLIP * float(np.linalg.norm(u)) else np.zeros(len(u) - 1)
 
         def impulse(f: FloatArray) -> FloatArray:
@@ -333,9 +327,8 @@ class TangentialCompliance(SequentialLaw):
         n = len(u)
         W, after, p, work = np.zeros((1, 3, 3)), np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1)
         W[0, :n, :n], after[0, :n] = collision.W, u
-        if W[0, 0, 0] <= 0.0 or solve_two_springs(
-            W, collision.mu, np.array([e]), self.stiffness_ratio, _RESOLUTION, _MAX_STEPS, after, p, work
-        ):
+        numbers = self.stiffness_ratio, _RESOLUTION, _MAX_STEPS
+        if solve_two_springs(W, collision.mu, np.array([e]), *numbers, after, p, work):
             raise NoSeparationError("no impulse, however large, separates the bodies")
         P = p[0, :n]
         total = 0.5 * float(P @ (u + after[0, :n]))

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.linearization.linearization import Kink, Linearization
+from contactlab.linearization.linearization import Kink, Linearization, Parameter, parameter
 from contactlab.linearization.linearize import linearize
-from contactlab.linearization.parameters import Parameter, parameter
 from contactlab.linearization.trajectory import Gradient, gradient
 from contactlab.naming import module_hooks
 

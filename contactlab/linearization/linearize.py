@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.linearization.kernels import layout
-from contactlab.linearization.linearization import Kink, Linearization, NearbyKinks
+from contactlab.linearization.linearization import Kink, Linearization, NearbyKinks, Parameter, parameter
 from contactlab.linearization.memory import Differentiator
-from contactlab.linearization.parameters import Parameter, parameter
 from contactlab.recording import Recording, SimulationError, simulation_error
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.driver import Driver

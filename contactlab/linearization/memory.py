@@ -20,10 +20,10 @@ import numpy as np
 
 from contactlab.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.linearization.kernels import layout
-from contactlab.linearization.kernels.layout import FORCE, GAMMA, RATE, DerivativeWork
-from contactlab.linearization.parameters import Parameter
+from contactlab.linearization.kernels.layout import FASTEST, FORCE, GAMMA, RATE, DerivativeWork
+from contactlab.linearization.linearization import Parameter
 from contactlab.multibody import difference, integrate, mass_matrix
-from contactlab.multibody.kernels.codes import derivatives_size, point_rates_size
+from contactlab.multibody.kernels.codes import work_size
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import TREE_DOF
 from contactlab.stepping.packing import with_collision_workspace, with_joint_workspace
@@ -64,7 +64,7 @@ def hold_gaps(driver: Driver, m: DerivativeWork) -> None:
         if push > 0.0:
             change = h * (m.frame[c, 0] @ m.A[nv:])
             change[:nv] += m.gaps[c] + h * m.changes[c, 0, :nv]
-            capped = row["gap"] + h * own[RATE] < -h * _fastest(driver, row["shape_a"], row["shape_b"])
+            capped = row["gap"] + h * own[RATE] < -h * own[FASTEST]
             rows.append(frame[0])
             wanted.append(none if capped else change)
         friction = row["projection_multiplier_tangential"] + h * h * own[FORCE + 1 : FORCE + 3]
@@ -91,20 +91,6 @@ def _shifting(driver: Driver, joined: set[int]) -> FloatArray:
         for k in work.island_trees[work.tree_start[i] : work.tree_start[i + 1]]:
             shifting[packed.trees[k, TREE_DOF] : packed.trees[k + 1, TREE_DOF]] = 0.0
     return shifting
-
-
-def _fastest(driver: Driver, *shapes: int) -> float:
-    """Return the maximum speed [m/s] at which a step corrects the depth of a contact between these shapes.
-
-    It is the stepper's number, or proportional to the size of the smaller shape. An index -1 stands for no shape.
-    """
-    from contactlab.stepping.kernels.blocks import PROJECTION_RATE
-
-    if driver.parameters.fastest >= 0.0:
-        return float(driver.parameters.fastest)
-    longest = driver.prepared.arrays.packed.longest
-    size = min(longest[shape] if shape >= 0 else np.inf for shape in shapes)
-    return float(PROJECTION_RATE * (size if size < np.inf else longest[-1]))
 
 
 def _add_joint_row(
@@ -207,7 +193,7 @@ class Differentiator:
         """Fill ``by_parameter``, ``by_law`` and ``by_row`` by differences between worlds with nearby parameters."""
         if not self._near:
             return
-        from contactlab.linearization.kernels.parameter_columns import add_parameter_difference
+        from contactlab.linearization.kernels.impulse_rates import add_parameter_difference
 
         driver, memory = self._driver, self.memory
         for sums in (memory.by_parameter, memory.by_law, memory.by_row):
@@ -229,7 +215,7 @@ class Differentiator:
 
         Differences are central: by one coordinate of each tree at a time, for all such trees together.
         """
-        from contactlab.linearization.kernels.free_rates import STRIDE, move_again
+        from contactlab.linearization.kernels.impulse_rates import STRIDE, move_again
 
         driver, m, parameters = self._driver, self.memory, self._driver.parameters
         work, joints, h, nv = driver.work, driver.joints, float(parameters.last_h), m.v.size
@@ -305,7 +291,7 @@ class Differentiator:
         cones, axes, changing = (1, 3, nv) if moments is None else (layout.CONES, layout.NAXES, 2 * nv)
         # The maximum numbers.
         m, kinks = (1 + 2 * cones) * contacts + joints, (11 + 4 * cones) * contacts + 5 * joints
-        size = max(derivatives_size(nl, nv), row_rates_size(nl, nv), point_rates_size(nl, nv), 256)
+        size = max(work_size(nl, nv), row_rates_size(nl, nv), 256)
         floats: dict[str, tuple[int, ...]] = {
             "q": (nq,), "v": (nv,), "v_plus": (nv,), "W": (size,), "V": (size,),
             "dynamics": (3, nv, nv), "wrenches": (world.model.nb, 6),
@@ -320,7 +306,7 @@ class Differentiator:
             "H_island": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,),
             "right_own": (m * columns,), "forces_own": (m * columns,), "island_compliance_terms": (m * columns,),
             "base": (3, m), "compliance_velocity": (nv,), "kink_distances": (kinks, 3), "towards": (kinks,),
-            "direction": (columns,), "way": (columns,), "scratch6": (6,), "pose_of_pair": (12,),
+            "direction": (columns,), "way": (columns,),
             "near": (contacts, 4, 7), "by_parameter": (nv, p), "by_law": (contacts, 1 + cones, p),
             "by_row": (joints, 2, p), "row_slope": (joints, 2),
             "A": (2 * nv, columns), "forces": (contacts, 3, columns), "joint_forces": (joints, columns),

@@ -9,9 +9,8 @@ import numpy as np
 
 from contactlab.event_driven import EventKink, EventRecording, transition
 from contactlab.linearization.kernels.layout import ON_KINK
-from contactlab.linearization.linearization import Kink
+from contactlab.linearization.linearization import Kink, Parameter
 from contactlab.linearization.linearize import StepLinearizer
-from contactlab.linearization.parameters import Parameter
 from contactlab.multibody import integrate
 from contactlab.recording import Recording
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -223,14 +222,11 @@ def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tupl
         value, by_q, by_v = given
         parts = [finite_array(by, "cost", (nv,), SimulationConfigError) for by in (by_q, by_v)]
         return _number(value, "cost"), np.concatenate(parts)
-    value, by = _number(given, "cost"), np.empty(2 * nv)
-    ways = STRIDE * np.eye(nv)
-    for j in range(nv):
-        there = [integrate(model, q, way, 1.0) for way in (ways[j], -ways[j])]
-        near = [(there[0], v), (there[1], v), (q, v + ways[j]), (q, v - ways[j])]
-        costs = [_number(cost(i, *one), "cost") for one in near]
-        by[j], by[nv + j] = (costs[0] - costs[1]) / (2.0 * STRIDE), (costs[2] - costs[3]) / (2.0 * STRIDE)
-    return value, by
+
+    def near(way: FloatArray) -> float:
+        return _number(cost(i, integrate(model, q, way[:nv], 1.0), v + way[nv:]), "cost")
+
+    return _number(given, "cost"), _slopes(near, 2 * nv, STRIDE)
 
 
 def _of_forces(recording: Recording, cost: ForceCost, k: int) -> tuple[float, FloatArray]:
@@ -240,16 +236,17 @@ def _of_forces(recording: Recording, cost: ForceCost, k: int) -> tuple[float, Fl
     if isinstance(given, tuple) and len(given) == 2:
         by = finite_array(given[1], "force_cost", forces.shape, SimulationConfigError)
         return _number(given[0], "force_cost"), by
-    value = _number(given, "force_cost")
-    by, way = np.empty_like(forces), STRIDE * max(1.0, float(np.abs(forces).max(initial=0.0)))
-    for place in np.ndindex(*forces.shape):
-        near = []
-        for sign in (way, -way):
-            there = forces.copy()
-            there[place] += sign
-            near.append(_number(cost(k, there), "force_cost"))
-        by[place] = (near[0] - near[1]) / (2.0 * way)
-    return value, by
+
+    def near(way: FloatArray) -> float:
+        return _number(cost(k, forces + way.reshape(forces.shape)), "force_cost")
+
+    stride = STRIDE * max(1.0, float(np.abs(forces).max(initial=0.0)))
+    return _number(given, "force_cost"), _slopes(near, forces.size, stride).reshape(forces.shape)
+
+
+def _slopes(value: Callable[[FloatArray], float], n: int, stride: float) -> FloatArray:
+    """Return the derivatives (n,) of a function at zero, by central differences."""
+    return np.array([(value(way) - value(-way)) / (2.0 * stride) for way in stride * np.eye(n)])
 
 
 def _number(given: object, field: str) -> float:

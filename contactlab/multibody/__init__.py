@@ -16,7 +16,7 @@ of q.
   changes no bit.
 - Custom joints are Python. Their transform, subspace and velocity product are evaluated before the kernel runs.
 - Factors: `factorize_mass_matrix` keeps articulated inertias (O(nv) for each solve), `factorize_ltl` the factor of a
-  given matrix along the branches. Deep chains, which are not sparse, are factorised densely.
+  given matrix along the branches.
 - Errors: Kernels return codes. The entry at fault is searched for afterwards, so the usual call has no
   additional cost.
 """
@@ -42,9 +42,7 @@ from contactlab.multibody.centroidal import (
 )
 from contactlab.multibody.configuration import (
     difference,
-    difference_batch,
     integrate,
-    integrate_batch,
     neutral,
     normalize,
     random_configuration,
@@ -67,12 +65,9 @@ from contactlab.multibody.dynamics import (
     PointForce,
     external_forces,
     forward_dynamics,
-    forward_dynamics_batch,
     forward_dynamics_lagrangian,
     inverse_dynamics,
-    inverse_dynamics_batch,
     nonlinear_effects,
-    nonlinear_effects_batch,
 )
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,
@@ -102,9 +97,7 @@ from contactlab.multibody.mass_matrix import (
     factorize_ltl,
     factorize_mass_matrix,
     mass_matrix,
-    mass_matrix_batch,
     solve_mass_matrix,
-    solve_mass_matrix_batch,
 )
 from contactlab.multibody.model import BodySpec, Model
 from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
@@ -120,8 +113,6 @@ from contactlab.multibody.points import (
     point_in_body,
     point_jacobian,
     point_jacobian_6d,
-    point_jacobian_batch,
-    point_motion_batch,
     point_position,
     point_velocity,
     point_velocity_6d,
@@ -175,21 +166,17 @@ __all__ = [
     "centroidal_momentum_matrix",
     "centroidal_rate_derivatives",
     "difference",
-    "difference_batch",
     "dof_overview",
     "effort_limits",
     "external_forces",
     "factorize_ltl",
     "factorize_mass_matrix",
     "forward_dynamics",
-    "forward_dynamics_batch",
     "forward_dynamics_derivatives",
     "forward_dynamics_lagrangian",
     "hierarchy_overview",
     "integrate",
-    "integrate_batch",
     "inverse_dynamics",
-    "inverse_dynamics_batch",
     "inverse_dynamics_derivatives",
     "inverse_kinematics",
     "joint_damping",
@@ -199,11 +186,9 @@ __all__ = [
     "kinetic_energy",
     "linear_momentum",
     "mass_matrix",
-    "mass_matrix_batch",
     "mimic_coupling",
     "neutral",
     "nonlinear_effects",
-    "nonlinear_effects_batch",
     "normalize",
     "point_acceleration",
     "point_acceleration_6d",
@@ -213,8 +198,6 @@ __all__ = [
     "point_in_body",
     "point_jacobian",
     "point_jacobian_6d",
-    "point_jacobian_batch",
-    "point_motion_batch",
     "point_position",
     "point_velocity",
     "point_velocity_6d",
@@ -223,7 +206,6 @@ __all__ = [
     "potential_energy",
     "random_configuration",
     "solve_mass_matrix",
-    "solve_mass_matrix_batch",
     "velocity_limits",
     "workspace",
     "zero_moment_point",

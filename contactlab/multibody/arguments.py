@@ -150,14 +150,13 @@ ON_STACK = np.empty(0)
 @functools.cache
 def kernels() -> Any:
     """Return `contactlab.multibody.kernels` with the modules that Python calls; numba comes with them."""
-    import contactlab.multibody.kernels.articulated
     import contactlab.multibody.kernels.centroidal
     import contactlab.multibody.kernels.crba
+    import contactlab.multibody.kernels.dynamics
     import contactlab.multibody.kernels.entries
     import contactlab.multibody.kernels.integration
     import contactlab.multibody.kernels.kinematics
     import contactlab.multibody.kernels.ltl
-    import contactlab.multibody.kernels.newton_euler
     import contactlab.multibody.kernels.points
 
     return contactlab.multibody.kernels
@@ -169,15 +168,13 @@ class Entry:
     Access to an attribute takes half the time of a call of a cached function.
     """
 
-    __slots__ = ("_load", "call")
-
     def __init__(self, load: Callable[[], Any]) -> None:
         self._load = load
-        self.call: Callable[..., Any] = self._first
 
-    def _first(self, *arguments: object) -> Any:
-        self.call = self._load()
-        return self.call(*arguments)
+    @functools.cached_property
+    def call(self) -> Any:
+        """Return the function; it is loaded once."""
+        return self._load()
 
 
 def fast_entry(name: str, *ndims: int) -> Entry:

@@ -173,14 +173,6 @@ def _armature(armature: ArrayLike, joint: Joint) -> FloatArray:
     return read_only(np.full(joint.nv, given))
 
 
-def builder_of(model: Model) -> ModelBuilder:
-    """Return a builder with the model's bodies and gravity."""
-    builder = ModelBuilder(model.gravity)
-    for body in model.bodies:
-        builder.add_spec(body)
-    return builder
-
-
 def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
     """Return the model with joints locked at positions; see `Model.reduced`."""
     at: dict[str, ArrayLike] = {}

@@ -10,29 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector, kernels
-from contactlab.multibody.kernels.codes import (
-    crba_size,
-    rnea_size,
-)
+from contactlab.multibody.arguments import kernels
 from contactlab.multibody.kinematics import (
-    BatchOperands,
     Instant,
-    at_configuration,
-    at_order,
-    batched,
-    fill_batch,
-    operand,
-    optional,
-    run,
-    velocity,
+    evaluate,
 )
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import world_mass
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, finite_array, unit_axis
 from contactlab.spatial.errors import MultibodyError
-
-_NONE = np.zeros(0)
 
 
 def linear_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
@@ -75,31 +61,17 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
     model, q
         The model and a configuration (nq,), or a `Kinematics`.
     """
-    if batched(q):
-        many, kernel = BatchOperands.of(model, operand("q", q, model.nq)), kernels().entries.centroidal_momentum_matrix
-        return fill_batch(many, kernel, crba_size, None, 6, model.nv, last=(world_mass(model),))
-    A = np.zeros((6, model.nv))
-    state = at_configuration(model, q, crba_size(model.packed.nl, model.nv))
-    run(model, kernels().centroidal.centroidal_columns, state, (("model", world_mass(model)),), A)
-    return A
+    pair = kernels().centroidal.centroidal_columns, kernels().entries.centroidal_momentum_matrix
+    return evaluate(model, pair, (q, None, None), [("model", world_mass(model), (4,))], (6, model.nv))
 
 
 def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int) -> FloatArray:
     """Return the sums over the bodies, (17,), from the kernel `body_sums`; entries above ``order`` are not set."""
-    if batched(q, v, a):
-        nv = model.nv
-        speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
-        rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
-        many, last = BatchOperands.of(model, operand("q", q, model.nq), speed, rates), (world_mass(model), order)
-        return fill_batch(many, kernels().entries.sums_over_bodies, rnea_size, None, 17, last=last)
     if order > 1 and a is None:
         raise MultibodyError("a", "is needed")
-    size = rnea_size(model.packed.nl, model.nv)
-    state = at_order(model, q, v, size, order)
-    out = np.empty(17)
-    given = ("a", _NONE if a is None else checked_vector("a", a, model.nv)), ("model", world_mass(model))
-    run(model, kernels().centroidal.body_sums, state, given, order, out)
-    return out
+    given = ("a", a, (model.nv,)), ("model", world_mass(model), (4,))
+    pair = kernels().centroidal.body_sums, kernels().entries.sums_over_bodies
+    return evaluate(model, pair, (q, v, order), given, (17,), last=(order,))
 
 
 def center_of_mass(model: Model, q: Instant) -> FloatArray:
@@ -188,12 +160,8 @@ def zero_moment_point(
     MultibodyError
         The normal has length zero, or the force has no component along it (free fall), so no such point exists.
     """
-    n = finite_array(normal, "normal", (3,), MultibodyError)
+    n = unit_axis(normal, "normal", MultibodyError)
     x = finite_array(point, "point", (3,), MultibodyError)
-    largest = float(np.max(np.abs(n)))
-    if largest == 0.0:
-        raise MultibodyError("normal", "has no direction: all entries are zero")
-    n = n / largest
     sums = body_sums(model, q, v, a, 2)
     weight = sums[..., :1] * model.gravity
     f = sums[..., 11:14] - weight

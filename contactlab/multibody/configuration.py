@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,14 +57,15 @@ def normalize(model: Model, q: ArrayLike) -> FloatArray:
     return out
 
 
-def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatArray:
+def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """Return the configuration (nq,) after moving at constant v (nv,) for dt [s].
 
     Quaternions are multiplied from the right by the exponential of dt times their angular velocity, which is in body
     axes, and renormalised.
     """
     if batched(q, v) or np.ndim(dt) > 0:
-        return integrate_batch(model, q, v, dt)
+        many = BatchOperands.of(model, operand("q", q, model.nq), operand("v", v, model.nv), operand("dt", dt))
+        return _of_many(many, kernels().entries.integrate, custom_step, model.nq, threads)
     q_, v_ = checked("q", q, model.nq), checked("v", v, model.nv)
     time = float(finite_array(dt, "dt", (), MultibodyError))
     out = np.zeros(model.nq)
@@ -74,10 +77,11 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatA
     return out
 
 
-def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
+def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """Return the velocity (nv,) from q0 to q1 in unit time, by the shorter turns: inverse of `integrate`."""
     if batched(q0, q1):
-        return difference_batch(model, q0, q1)
+        many = BatchOperands.of(model, operand("q0", q0, model.nq), operand("q1", q1, model.nq))
+        return _of_many(many, kernels().entries.difference, custom_difference, model.nv, threads)
     a, b = checked("q0", q0, model.nq), checked("q1", q1, model.nq)
     out = np.zeros(model.nv)
     kernels().integration.configuration_difference(model.packed.ints, model.packed.floats, a, b, out)
@@ -88,34 +92,22 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
     return out
 
 
-def integrate_batch(
-    model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike, *, threads: int | None = None
+def _of_many(
+    many: BatchOperands, kernel: Any, custom: Callable[..., None], width: int, threads: int | None
 ) -> FloatArray:
-    """Return `integrate` (..., nq) for many configurations, velocities and times dt (...,) [s]."""
-    many = BatchOperands.of(model, operand("q", q, model.nq), operand("v", v, model.nv), operand("dt", dt))
-    out = np.zeros((many.count, model.nq))
-    many.fill(kernels().entries.integrate, 0, threads, many.rows, out)
-    for b in range(many.count if model.packed.custom else 0):
-        custom_step(model, many.row(0, b), many.row(1, b), float(many.row(2, b)), out[b])
+    """Return the results (..., width) of a kernel for many instants; ``custom`` fills the entries of custom joints."""
+    out = np.zeros((many.count, width))
+    many.fill(kernel, threads, many.rows, out)
+    for b in range(many.count if many.model.packed.custom else 0):
+        custom(many.model, *(many.row(number, b) for number in range(len(many.rows))), out[b])
     check_batch(many, out)
     return many.shaped(out)
 
 
-def difference_batch(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int | None = None) -> FloatArray:
-    """Return `difference` (..., nv) between many configurations."""
-    many = BatchOperands.of(model, operand("q0", q0, model.nq), operand("q1", q1, model.nq))
-    out = np.zeros((many.count, model.nv))
-    many.fill(kernels().entries.difference, 0, threads, many.rows, out)
-    for b in range(many.count if model.packed.custom else 0):
-        custom_difference(model, many.row(0, b), many.row(1, b), out[b])
-    check_batch(many, out)
-    return many.shaped(out)
-
-
-def custom_step(model: Model, q: FloatArray, v: FloatArray, dt: float, out: FloatArray) -> None:
+def custom_step(model: Model, q: FloatArray, v: FloatArray, dt: ArrayLike, out: FloatArray) -> None:
     """Fill out (nq,) with the configuration of custom joints after dt."""
     for joint, iq, iv in model.packed.custom:
-        out[iq] = evaluated(joint, "integrate", (joint.nq,), q[iq], v[iv], dt)
+        out[iq] = evaluated(joint, "integrate", (joint.nq,), q[iq], v[iv], float(np.asarray(dt)))
 
 
 def custom_difference(model: Model, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:

@@ -7,7 +7,6 @@ axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast, and runs on
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +17,6 @@ from contactlab.multibody.joints import evaluated
 from contactlab.multibody.kernels.codes import (
     CUSTOM_RATES,
     GOOD,
-    STACK,
-    derivatives_size,
-    head_size,
-    point_rates_size,
 )
 from contactlab.multibody.kinematics import (
     BatchOperands,
@@ -29,6 +24,7 @@ from contactlab.multibody.kinematics import (
     Kinematics,
     at_state,
     operand,
+    optional,
     velocity,
 )
 from contactlab.multibody.model import Model
@@ -140,22 +136,35 @@ def _derivatives(
     They are derivatives of tau at x = a, or of a at x = tau if ``forward`` is 1. ``name`` is the name of x in errors.
     """
     packed, nv = model.packed, model.nv
-    size = derivatives_size(packed.nl, nv)
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
         try:
-            work = ON_STACK if size <= STACK else np.empty(size)
+            work = ON_STACK if packed.compact else np.empty(packed.size)
             if _quick.call(packed.ints, packed.floats, q, v, x, work, out, forward) == GOOD:
                 return out[0], out[1], out[2]
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
+    given = operand(name, x, nv), optional("f_ext", f_ext, model.nb, 6)
+    found = _of_many(model, q, v, kernels().entries.derivatives, given, (3 + forward, nv, nv), forward)
+    return found[0], found[1], found[2]
+
+
+def _of_many(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    kernel: Any,
+    given: tuple[tuple[str, FloatArray, int], ...],
+    shape: tuple[int, ...],
+    last: object,
+) -> tuple[FloatArray, ...]:
+    """Return the derivatives, shape[0] arrays (..., *shape[1:]), by a kernel of `kernels.entries` for many instants."""
     if isinstance(q, Kinematics):
-        q, v = at_state(model, q, v, head_size(packed.nl, nv))[:2]
-    many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
-    out = np.empty((many.count, 3 + forward, nv, nv))
-    operands = (*many.rows, many.custom(), rates_of(many), forward)
-    many.fill(kernels().entries.derivatives, size, None, operands, out)
-    return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
+        q, v = at_state(model, q, v)[:2]
+    many = BatchOperands.of(model, operand("q", q, model.nq), velocity(q, v, model.nv), *given)
+    out = np.zeros((many.count, *shape))
+    many.fill(kernel, None, (*many.rows, many.custom(), rates_of(many), last), out)
+    return tuple(many.shaped(out[:, number]) for number in range(shape[0]))
 
 
 def rates_of(many: BatchOperands) -> FloatArray:
@@ -320,32 +329,10 @@ def _point_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> tuple[FloatArray, ...]:
     """Return four derivatives (..., 6, nv) of a point: of its velocity by q and v, of its acceleration by q and v."""
-    index = model.index_or_world(body)
-    more = (operand("point", point, 3),)
-    return _four_derivatives(model, q, v, a, kernels().entries.rates_of_points, point_rates_size, more, index)
+    given, index = (operand("a", a, model.nv), operand("point", point, 3)), model.index_or_world(body)
+    return _of_many(model, q, v, kernels().entries.rates_of_points, given, (4, 6, model.nv), index)
 
 
 def _momentum_derivatives(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> tuple[FloatArray, ...]:
-    return _four_derivatives(
-        model, q, v, a, kernels().entries.rates_of_momentum, derivatives_size, (), world_mass(model)
-    )
-
-
-def _four_derivatives(
-    model: Model,
-    q: Instant,
-    v: ArrayLike | None,
-    a: ArrayLike,
-    kernel: Any,
-    size: Callable[[int, int], int],
-    more: tuple[tuple[str, FloatArray, int], ...],
-    last: object,
-) -> tuple[FloatArray, ...]:
-    """Return the four derivatives (..., 6, nv) that a kernel of `kernels.entries` computes for many instants."""
-    nv = model.nv
-    if isinstance(q, Kinematics):
-        q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
-    many = BatchOperands.of(model, operand("q", q, model.nq), velocity(q, v, nv), operand("a", a, nv), *more)
-    out = np.zeros((many.count, 4, 6, nv))
-    many.fill(kernel, size(model.packed.nl, nv), None, (*many.rows, many.custom(), rates_of(many), last), out)
-    return tuple(many.shaped(out[:, number]) for number in range(4))
+    given = (operand("a", a, model.nv),)
+    return _of_many(model, q, v, kernels().entries.rates_of_momentum, given, (4, 6, model.nv), world_mass(model))

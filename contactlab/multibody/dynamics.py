@@ -1,7 +1,7 @@
 """Forces from accelerations, accelerations from forces, and external forces at points of bodies.
 
 Every function accepts leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast. A batch runs on
-threads; the functions named ``..._batch`` accept their number.
+threads, and errors name the instant.
 """
 
 from __future__ import annotations
@@ -13,25 +13,18 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, checked_vector, fast_entry, kernels
+from contactlab.multibody.arguments import ON_STACK, fast_entry, kernels
 from contactlab.multibody.kernels.codes import (
     GOOD,
-    aba_size,
-    head_size,
-    rnea_size,
 )
 from contactlab.multibody.kinematics import (
     BatchOperands,
     Instant,
     Kinematics,
     at_state,
-    batched,
-    external,
-    fill_batch,
+    evaluate,
     kinematics,
     operand,
-    optional,
-    run,
 )
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
@@ -40,8 +33,6 @@ from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
 from contactlab.spatial.errors import MultibodyError
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
-
-_NO_ACCELERATION = np.zeros(0)
 
 # Reciprocal condition below which a dense solve has no correct digits.
 _SINGULAR = 4.0 * np.finfo(np.float64).eps
@@ -53,7 +44,13 @@ _fast_rnea, _fast_aba = (fast_entry(name, 1, 1, 1, 1, 1) for name in ("fast_rnea
 
 
 def inverse_dynamics(
-    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    a: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
 ) -> FloatArray:
     """Return the generalised forces tau = M(q) a + h(q, v) - J^T f_ext that produce the accelerations a.
 
@@ -68,6 +65,8 @@ def inverse_dynamics(
     f_ext
         (nb, 6) external forces, one row per added body, fixed ones included: moment about the world origin [N m], then
         force [N], world axes; see `external_forces`.
+    threads
+        Number of threads for many instants, None for one per core; short batches run on the caller's.
 
     Returns
     -------
@@ -83,36 +82,41 @@ def inverse_dynamics(
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         tau = _empty(nv)
         try:
-            work = ON_STACK if packed.compact else np.empty(rnea_size(packed.nl, nv))
+            work = ON_STACK if packed.compact else np.empty(packed.size)
             if _fast_rnea.call(packed.ints, packed.floats, q, v, a, work, tau) == GOOD:
                 return tau
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
-    if batched(q, v, a, rows=f_ext):
-        return inverse_dynamics_batch(model, q, v, a, f_ext)
-    return _joint_forces(model, q, v, checked_vector("a", a, nv), f_ext)
+    return _joint_forces(model, q, v, a, f_ext, threads)
 
 
-def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None) -> FloatArray:
+def nonlinear_effects(
+    model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None, *, threads: int | None = None
+) -> FloatArray:
     """Return h(q, v) - J^T f_ext (nv,): the joint forces at zero acceleration, from velocity, gravity and f_ext.
 
     Arguments and errors as for `inverse_dynamics`; at v = 0 and without f_ext this is the gravity torque.
     """
-    if batched(q, v, rows=f_ext):
-        return inverse_dynamics_batch(model, q, v, None, f_ext)
-    return _joint_forces(model, q, v, _NO_ACCELERATION, f_ext)
+    return _joint_forces(model, q, v, None, f_ext, threads)
 
 
-def _joint_forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext: ArrayLike | None) -> FloatArray:
-    """Return tau = M a + h - J^T f_ext (nv,); an ``a`` of length 0 stands for zero."""
-    tau = np.empty(model.nv)
-    state = at_state(model, q, v, rnea_size(model.packed.nl, model.nv))
-    run(model, kernels().newton_euler.rnea, state, (("a", a), external(model, f_ext)), tau)
-    return tau
+def _joint_forces(
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, f_ext: ArrayLike | None, threads: int | None
+) -> FloatArray:
+    """Return tau = M a + h - J^T f_ext (..., nv); None stands for zero accelerations."""
+    given = ("a", a, (model.nv,)), ("f_ext", f_ext, (model.nb, 6))
+    pair = kernels().dynamics.rnea, kernels().entries.inverse_dynamics
+    return evaluate(model, pair, (q, v, 1), given, (model.nv,), threads=threads)
 
 
 def forward_dynamics(
-    model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None = None
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
 ) -> FloatArray:
     """Return the accelerations a = M^-1 (tau - h + J^T f_ext), (nv,), in O(nv).
 
@@ -126,6 +130,8 @@ def forward_dynamics(
         (nv,) velocity and generalised force.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
+    threads
+        Number of threads for many instants, None for one per core; short batches run on the caller's.
 
     Raises
     ------
@@ -134,19 +140,17 @@ def forward_dynamics(
         angles at their singularity); the joint is named.
     """
     packed, nv = model.packed, model.nv
-    a = _empty(nv)
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
+        a = _empty(nv)
         try:
-            work = ON_STACK if packed.compact else np.empty(aba_size(packed.nl, nv))
+            work = ON_STACK if packed.compact else np.empty(packed.size)
             if _fast_aba.call(packed.ints, packed.floats, q, v, tau, work, a) == GOOD:
                 return a
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
-    if batched(q, v, tau, rows=f_ext):
-        return forward_dynamics_batch(model, q, v, tau, f_ext)
-    given = ("tau", checked_vector("tau", tau, nv)), external(model, f_ext)
-    run(model, kernels().articulated.aba, at_state(model, q, v, aba_size(packed.nl, nv)), given, a)
-    return a
+    given = ("tau", tau, (nv,)), ("f_ext", f_ext, (model.nb, 6))
+    pair = kernels().dynamics.aba, kernels().entries.forward_dynamics
+    return evaluate(model, pair, (q, v, 1), given, (nv,), threads=threads)
 
 
 def forward_dynamics_lagrangian(
@@ -171,7 +175,7 @@ def forward_dynamics_lagrangian(
     if linear_solver not in get_args(LinearSolver):
         raise MultibodyError("linear_solver", f"must be one of {get_args(LinearSolver)}, got {linear_solver!r}")
     if isinstance(q, Kinematics):
-        q, v = at_state(model, q, v, head_size(model.packed.nl, model.nv))[:2]
+        q, v = at_state(model, q, v)[:2]
     outside = () if f_ext is None else (operand("f_ext", f_ext, model.nb, 6),)
     given = operand("q", q, model.nq), operand("v", v, model.nv), operand("tau", tau, model.nv)
     many = BatchOperands.of(model, *given, *outside)
@@ -198,24 +202,17 @@ def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
     # Rows and columns are scaled to a unit diagonal, because different units and masses do not make a matrix singular.
     scale = 1.0 / np.sqrt(np.maximum(np.diag(M), np.finfo(np.float64).tiny))
     scaled = M * scale[:, None] * scale[None, :]
-    if method == "cholesky":
-        try:
-            factor = linalg.cholesky(scaled, lower=True)
-        except np.linalg.LinAlgError:
-            raise MultibodyError("q", "the mass matrix is singular") from None
-        diagonal = np.diag(factor) ** 2
-        x = linalg.cho_solve((factor, True), b * scale)
-    elif method == "lu":
-        lu, pivots = linalg.lu_factor(scaled, check_finite=False)
-        diagonal = np.abs(np.diag(lu))
-        x = linalg.lu_solve((lu, pivots), b * scale) if diagonal.min() > 0.0 else b
-    else:
-        Q, R, *pivots = linalg.qr(scaled, pivoting=method == "colpiv_qr")  # type: ignore[call-overload]
-        diagonal = np.abs(np.diag(R))
-        x = np.empty_like(b)
-        x[pivots or slice(None)] = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b
-    if not diagonal.min() > _SINGULAR * diagonal.max():
+    if not np.linalg.cond(scaled) < 1.0 / _SINGULAR:
         raise MultibodyError("q", "the mass matrix is singular")
+    if method in ("qr", "colpiv_qr"):
+        Q, R, *pivots = linalg.qr(scaled, pivoting=method == "colpiv_qr")  # type: ignore[call-overload]
+        x = np.empty_like(b)
+        x[pivots or slice(None)] = linalg.solve_triangular(R, Q.T @ (b * scale))
+        return np.asarray(scale * x)
+    try:
+        x = linalg.solve(scaled, b * scale, assume_a="pos" if method == "cholesky" else "gen")
+    except np.linalg.LinAlgError:
+        raise MultibodyError("q", "the mass matrix is singular") from None
     return np.asarray(scale * x)
 
 
@@ -274,57 +271,3 @@ def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> F
             rows[i, :3] += np.cross(pose.apply(applied.point), force)
             rows[i, 3:] += force
     return rows
-
-
-def inverse_dynamics_batch(
-    model: Model,
-    q: Instant,
-    v: ArrayLike | None,
-    a: ArrayLike | None,
-    f_ext: ArrayLike | None = None,
-    *,
-    threads: int | None = None,
-) -> FloatArray:
-    """Return the generalised forces (..., nv) of `inverse_dynamics` for many instants.
-
-    Parameters
-    ----------
-    model
-        The model.
-    q
-        (..., nq) configurations.
-    v, a
-        (..., nv) velocities and accelerations; a = None stands for zero, v = None for the velocity of a `Kinematics` q.
-    f_ext
-        (..., nb, 6) external forces.
-    threads
-        Number of threads, None for one per core; short batches run on the caller's.
-
-    Raises
-    ------
-    MultibodyError
-        As `inverse_dynamics`; the text names the instant.
-    """
-    many = BatchOperands.of_dynamics(model, q, v, optional("a", a, model.nv), f_ext)
-    return fill_batch(many, kernels().entries.inverse_dynamics, rnea_size, threads, model.nv)
-
-
-def nonlinear_effects_batch(
-    model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None, *, threads: int | None = None
-) -> FloatArray:
-    """Return `nonlinear_effects` (..., nv) for many instants; arguments as for `inverse_dynamics_batch`."""
-    return inverse_dynamics_batch(model, q, v, None, f_ext, threads=threads)
-
-
-def forward_dynamics_batch(
-    model: Model,
-    q: Instant,
-    v: ArrayLike | None,
-    tau: ArrayLike,
-    f_ext: ArrayLike | None = None,
-    *,
-    threads: int | None = None,
-) -> FloatArray:
-    """Return the accelerations (..., nv) of `forward_dynamics`; arguments as for `inverse_dynamics_batch`."""
-    many = BatchOperands.of_dynamics(model, q, v, operand("tau", tau, model.nv), f_ext)
-    return fill_batch(many, kernels().entries.forward_dynamics, aba_size, threads, model.nv)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,17 +103,6 @@ def positions(joint: Joint) -> list[int | None]:
     return found
 
 
-def in_configuration(parts: Iterable[tuple[Joint, slice, JointLimits]], nq: int) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and largest q, (nq,) each, of joints with their slices of q."""
-    lower, upper = np.full(nq, -np.inf), np.full(nq, np.inf)
-    for joint, place, limits in parts:
-        for k, at in enumerate(positions(joint)):
-            if at is not None:
-                lower[place.start + at] = np.asarray(limits.lower)[k]
-                upper[place.start + at] = np.asarray(limits.upper)[k]
-    return lower, upper
-
-
 @dataclass(frozen=True)
 class Mimic:
     """A coordinate that follows another: ``multiplier`` times the coordinate of ``joint``, plus ``offset``."""
@@ -120,24 +110,6 @@ class Mimic:
     joint: str
     multiplier: float = 1.0
     offset: float = 0.0
-
-
-@dataclass(frozen=True)
-class SafetyController:
-    """Limits that a controller enforces before the hard ones, as in the file: soft positions [rad or m] and gains."""
-
-    soft_lower: float
-    soft_upper: float
-    k_position: float
-    k_velocity: float
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Positions [rad or m] of the edges of a reference mark; None if the file names none."""
-
-    rising: float | None
-    falling: float | None
 
 
 @dataclass(frozen=True)
@@ -160,8 +132,6 @@ class JointData:
         Viscous coefficient [N m s/rad or N s/m] and static friction [N m or N]; zero if none is given.
     mimic
         The coordinate it follows, if any.
-    safety, calibration
-        As written in the file; None if absent.
     """
 
     name: str
@@ -177,8 +147,6 @@ class JointData:
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
-    safety: SafetyController | None = None
-    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +176,14 @@ def _data(model: Model) -> Mapping[str, JointData]:
 
 def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
     """Return the smallest and largest q, (nq,) each; infinite if a coordinate has no limit (quaternions have none)."""
-    return in_configuration(((one.joint, model.q_slice(one.name), one.limits) for one in model.bodies), model.nq)
+    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    for one in model.bodies:
+        first = model.q_slice(one.name).start
+        for k, at in enumerate(positions(one.joint)):
+            if at is not None:
+                lower[first + at] = np.asarray(one.limits.lower)[k]
+                upper[first + at] = np.asarray(one.limits.upper)[k]
+    return lower, upper
 
 
 def _per_velocity(model: Model, attribute: str, default: float) -> FloatArray:
@@ -248,23 +223,23 @@ def followers(data: Mapping[str, JointData]) -> list[tuple[JointData, JointData,
 
     The field of an error is the name of a joint.
     """
-    done: dict[str, tuple[JointData, JointData, Mimic]] = {}
+    relations: dict[str, tuple[JointData, JointData, Mimic]] = {}
     for joint in data.values():
-        waiting: dict[str, tuple[JointData, JointData, Mimic]] = {}
-        while joint.mimic is not None and joint.name not in done:
-            if joint.name in waiting:
-                path = " -> ".join(repr(name[:60]) for name in [*list(waiting)[:8], joint.name])
-                raise MultibodyError(joint.name, f"mimics itself: {path}")
-            name = joint.mimic.joint
-            if name not in data:
-                detail = f"mimics joint {name[:60]!r}, which is not there{close_names(name, data)}"
-                raise MultibodyError(joint.name, detail)
-            if data[name].kind not in ONE_AXIS:
-                raise MultibodyError(joint.name, f"mimics joint {name[:60]!r}, which is {data[name].kind}")
-            waiting[joint.name] = (joint, data[name], joint.mimic)
-            joint = data[name]
-        done |= reversed(waiting.items())
-    return list(done.values())
+        if joint.mimic is None:
+            continue
+        name = joint.mimic.joint
+        if name not in data:
+            detail = f"mimics joint {name[:60]!r}, which is not there{close_names(name, data)}"
+            raise MultibodyError(joint.name, detail)
+        if data[name].kind not in ONE_AXIS:
+            raise MultibodyError(joint.name, f"mimics joint {name[:60]!r}, which is {data[name].kind}")
+        relations[joint.name] = (joint, data[name], joint.mimic)
+    above = {name: (followed.name,) for name, (_, followed, _) in relations.items()}
+    try:
+        return [relations[name] for name in TopologicalSorter(above).static_order() if name in relations]
+    except CycleError as error:
+        path = " -> ".join(repr(name[:60]) for name in error.args[1][::-1][:9])
+        raise MultibodyError(error.args[1][0], f"mimics itself: {path}") from None
 
 
 def apply_mimic(model: Model, q: ArrayLike) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.kernels import codes
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, set_fields
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, set_fields, unit_axis
 from contactlab.spatial.errors import MultibodyError, check_type
 from contactlab.spatial.transform import Transform
 
@@ -87,16 +87,6 @@ class Joint(Protocol):
         ...
 
 
-def unit_axis(owner: object, value: ArrayLike) -> FloatArray:
-    """Return a direction (3,), normalised; raise `MultibodyError` for one of zero length."""
-    axis = finite_array(value, f"{type(owner).__name__}.axis", (3,), MultibodyError)
-    largest = float(np.max(np.abs(axis)))
-    if largest == 0.0:
-        raise MultibodyError(f"{type(owner).__name__}.axis", "has no direction: all entries are zero")
-    scaled = axis / largest
-    return read_only(scaled / np.linalg.norm(scaled))
-
-
 @dataclass(frozen=True, eq=False, init=False)
 class _OneAxis:
     """Common part of joints that move by one coordinate along or about an axis."""
@@ -106,7 +96,7 @@ class _OneAxis:
     nv = 1
 
     def __init__(self, axis: ArrayLike) -> None:
-        set_fields(self, axis=unit_axis(self, axis))
+        set_fields(self, axis=unit_axis(axis, f"{type(self).__name__}.axis", MultibodyError))
 
 
 class Revolute(_OneAxis):
@@ -184,7 +174,9 @@ class Screw:
     nv = 1
 
     def __init__(self, w: ArrayLike, t: ArrayLike) -> None:
-        set_fields(self, w=unit_axis(self, w), t=finite_array(t, "Screw.t", (3,), MultibodyError))
+        set_fields(
+            self, w=unit_axis(w, "Screw.axis", MultibodyError), t=finite_array(t, "Screw.t", (3,), MultibodyError)
+        )
 
     def chain(self) -> tuple[Elementary, ...]:
         """Return one screw motion."""

@@ -7,8 +7,9 @@ numbers of single calls to the last bit, whatever the number of threads.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -89,22 +90,23 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
     return Kinematics(model, read_only(q_), None if v is None else read_only(speed), q_, speed, custom, head)
 
 
-def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+def at_configuration(model: Model, q: Instant, size: int = 0) -> tuple[FloatArray, FloatArray, FloatArray, int]:
     """Return the arguments of a kernel of q, as `at_state`: q, rows of custom joints, workspace, level of its head."""
     if type(q) is Kinematics:
         return q._q, q._custom, _copy_head(model, q, size), POSES
     configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # not a Kinematics any more
     custom = custom_rows(model, configuration) if model.packed.custom else _NO_ROWS
-    return configuration, custom, np.empty(size), NOTHING
+    return configuration, custom, np.empty(size or model.packed.size), NOTHING
 
 
 def at_state(
-    model: Model, q: Instant, v: ArrayLike | None, size: int
+    model: Model, q: Instant, v: ArrayLike | None, size: int = 0
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
     """Return the arguments of a kernel of q and v: q, v, rows of custom joints, workspace, and level of its head.
 
-    The workspace has the length ``size``. The level is `NOTHING`, `POSES` or `VELOCITIES`: the part of its head that is
-    already filled, from a `Kinematics`. ``v`` can be None only for a `Kinematics` with velocities; otherwise it raises.
+    The workspace has the length ``size``, 0 for the usual one. The level is `NOTHING`, `POSES` or `VELOCITIES`: the
+    part of its head that is already filled, from a `Kinematics`. ``v`` can be None only for a `Kinematics` with
+    velocities; otherwise it raises.
     """
     if v is None and (type(q) is not Kinematics or q.v is None):
         without = "these kinematics were computed without velocities"
@@ -117,22 +119,14 @@ def at_state(
     custom = custom_rows(model, configuration, speed) if model.packed.custom else _NO_ROWS
     if type(q) is Kinematics:
         return configuration, speed, custom, _copy_head(model, q, size), POSES
-    return configuration, speed, custom, np.empty(size), NOTHING
+    return configuration, speed, custom, np.empty(size or model.packed.size), NOTHING
 
 
 _NO_VELOCITY = np.zeros(0)
 
 
-def at_order(model: Model, q: Instant, v: ArrayLike | None, size: int, order: int) -> tuple[Any, ...]:
-    """Return `at_state`, without velocities for order 0."""
-    if order > 0:
-        return at_state(model, q, v, size)
-    configuration, *rest = at_configuration(model, q, size)
-    return configuration, _NO_VELOCITY, *rest
-
-
 def run(
-    model: Model, kernel: Any, state: tuple[Any, ...], given: tuple[tuple[str, FloatArray], ...], *last: object
+    model: Model, kernel: Any, state: tuple[Any, ...], given: Sequence[tuple[str, FloatArray]], *last: object
 ) -> None:
     """Run a kernel of one instant; raise the error for its code.
 
@@ -146,19 +140,11 @@ def run(
         raise failure(model, code, motion[0], *(("v", v) for v in motion[1:]), *given)
 
 
-_NO_FORCES = np.zeros((0, 6))
-
-
-def external(model: Model, f_ext: ArrayLike | None) -> tuple[str, FloatArray]:
-    """Return the named external forces (nb, 6), of length 0 if there are none."""
-    return "f_ext", _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-
-
 def _copy_head(model: Model, kin: Kinematics, size: int) -> FloatArray:
     """Return a private workspace with a filled head, so that kernels cannot change the `Kinematics`."""
     if kin.model is not model:
         raise MultibodyError("q", "these kinematics belong to another model")
-    work = np.empty(size)
+    work = np.empty(size or model.packed.size)
     work[: kin._head.shape[0]] = kin._head
     return work
 
@@ -190,12 +176,9 @@ _LINKS_PER_CALL = 20_000
 _MAX_INSTANTS_PER_CALL = 4096
 
 
-def batched(*vectors: object, rows: object = None) -> bool:
-    """Return True if an operand has more than one axis, or ``rows`` more than two, as only batches have."""
-    for value in vectors:
-        if value is not None and type(value) is not Kinematics and np.ndim(value) > 1:  # type: ignore[arg-type]
-            return True
-    return rows is not None and np.ndim(rows) > 2  # type: ignore[arg-type]
+def batched(*vectors: object) -> bool:
+    """Return True if an operand has more than one axis, as only batches have."""
+    return any(type(value) is not Kinematics and np.ndim(value) > 1 for value in vectors)  # type: ignore[arg-type]
 
 
 def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:
@@ -250,11 +233,11 @@ class BatchOperands:
         rows = []
         for (_, array, tail), lead in zip(operands, leads, strict=True):
             entries = array.shape[array.ndim - tail :]
-            if int(np.prod(lead, dtype=np.int64)) == 1:
+            if math.prod(lead) == 1:
                 row = array.reshape((1, *entries))
             else:
                 full = array if lead == shape else np.broadcast_to(array, (*shape, *entries))
-                row = full.reshape((int(np.prod(shape, dtype=np.int64)), *entries))
+                row = full.reshape((math.prod(shape), *entries))
             rows.append(np.require(row, requirements=["C", "A", "W"]))
         made = cls(model, tuple(shape), tuple(name for name, _, _ in operands), tuple(rows))
         for name, row in zip(made.names, made.rows, strict=True):
@@ -265,23 +248,10 @@ class BatchOperands:
                 raise MultibodyError(name, f"{where}entry {entry} is {row[tuple(bad)]}, not finite")
         return made
 
-    @classmethod
-    def of_dynamics(
-        cls,
-        model: Model,
-        q: ArrayLike | Kinematics,
-        v: ArrayLike | None,
-        given: tuple[str, FloatArray, int],
-        f_ext: ArrayLike | None,
-    ) -> BatchOperands:
-        """Return the batch of the given q, v, accelerations or forces, and external forces."""
-        outside = optional("f_ext", f_ext, model.nb, 6)
-        return cls.of(model, operand("q", q, model.nq), velocity(q, v, model.nv), given, outside)
-
     @property
     def count(self) -> int:
         """Number B of instants."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     def row(self, number: int, b: int) -> FloatArray:
         """Return the operand ``number`` of instant b."""
@@ -301,11 +271,10 @@ class BatchOperands:
         rows = [custom_rows(self.model, self.row(0, b), self.row(1, b) if moving else None) for b in range(self.count)]
         return np.array(rows)
 
-    def fill(self, kernel: Any, size: int, threads: int | None, operands: tuple[object, ...], out: object) -> None:
+    def fill(self, kernel: Any, threads: int | None, operands: tuple[object, ...], out: object) -> None:
         """Run a kernel of `kernels.entries` to fill ``out``, on threads for large batches; raise for the first failure.
 
-        ``size`` is the length of the workspace that one instant needs. Results do not depend on the number of threads,
-        None for one per core.
+        Results do not depend on the number of threads, None for one per core.
         """
         wanted = os.cpu_count() or 1 if threads is None else threads
         check_whole(wanted, "threads", MultibodyError, 1)
@@ -313,7 +282,7 @@ class BatchOperands:
         packed = self.model.packed
 
         def portion(start: int, stop: int) -> None:
-            kernel(packed.ints, packed.floats, operands, start, stop, np.empty(size), codes, out)
+            kernel(packed.ints, packed.floats, operands, start, stop, np.empty(packed.size), codes, out)
 
         # on threads; Ctrl-C is handled between portions
         step = max(1, min(_MAX_INSTANTS_PER_CALL, _LINKS_PER_CALL // max(1, packed.nl)))
@@ -337,16 +306,71 @@ class BatchOperands:
 def fill_batch(
     many: BatchOperands,
     kernel: Any,
-    size: Callable[[int, int], int],
     threads: int | None,
     *shape: int,
     last: tuple[object, ...] = (),
 ) -> FloatArray:
     """Return the results (..., *shape) of a kernel of many instants for their rows, custom joints and ``last``."""
     out = np.zeros((many.count, *shape))
-    length = size(many.model.packed.nl, many.model.nv)
-    many.fill(kernel, length, threads, (*many.rows, many.custom(), *last), out)
+    many.fill(kernel, threads, (*many.rows, many.custom(), *last), out)
     return many.shaped(out)
+
+
+#: A named argument of a kernel, and its shape at one instant.
+Given: TypeAlias = tuple[str, ArrayLike | None, tuple[int, ...]]
+
+#: Arguments of kernels that may be absent; an array of length 0 stands for them.
+_ABSENT = ("a", "f_ext")
+
+
+def evaluate(
+    model: Model,
+    pair: tuple[Any, Any],
+    motion: tuple[Instant, ArrayLike | None, int | None],
+    given: Sequence[Given],
+    shape: tuple[int, ...],
+    *,
+    last: tuple[object, ...] = (),
+    threads: int | None = None,
+) -> FloatArray:
+    """Return the results (..., *shape) of a kernel for one instant, or for many.
+
+    Parameters
+    ----------
+    model
+        The model.
+    pair
+        The kernel for one instant, and the one of `kernels.entries` for many.
+    motion
+        q, v, and the order: None for kernels of q alone, 0 for those that do not use v here.
+    given
+        The next arguments.
+    shape
+        Shape of the result of one instant.
+    last
+        Arguments after the workspace.
+    threads
+        Number of threads for many instants.
+    """
+    q, v, order = motion
+    if batched(q, v) or any(np.ndim(value) > len(tail) for _, value, tail in given):  # type: ignore[arg-type]
+        named = [operand("q", q, model.nq)]
+        if order is not None:
+            named.append(velocity(q, v, model.nv) if order else optional("v", None, model.nv))
+        named += [(optional if name in _ABSENT else operand)(name, value, *tail) for name, value, tail in given]
+        return fill_batch(BatchOperands.of(model, *named), pair[1], threads, *shape, last=last)
+    state: tuple[Any, ...]
+    if order:
+        state = at_state(model, q, v)
+    else:
+        state = at_configuration(model, q)
+        state = state if order is None else (state[0], _NO_VELOCITY, *state[1:])
+    out, arrays = np.zeros(shape), []
+    for name, value, tail in given:
+        absent = value is None and name in _ABSENT
+        arrays.append((name, np.zeros((0, *tail[1:])) if absent else checked(name, value, *tail)))  # type: ignore[arg-type]
+    run(model, pair[0], state, arrays, *last, out)
+    return out
 
 
 def check_batch(many: BatchOperands, out: FloatArray) -> None:

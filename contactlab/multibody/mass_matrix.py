@@ -11,14 +11,13 @@ from contactlab.multibody.arguments import ON_STACK, check_finite, checked, fast
 from contactlab.multibody.kernels.codes import (
     GOOD,
     SINGULAR,
-    crba_size,
-    factor_size,
 )
 from contactlab.multibody.kinematics import (
     BatchOperands,
     Instant,
     at_configuration,
     batched,
+    evaluate,
     fill_batch,
     operand,
     run,
@@ -42,7 +41,6 @@ class LTLFactor:
     L: FloatArray
     _L: FloatArray = field(repr=False)
     _parents: IntArray = field(repr=False)
-    _dense: bool = field(repr=False)
 
     def solve(self, b: ArrayLike) -> FloatArray:
         """Return H^-1 b."""
@@ -72,9 +70,9 @@ class LTLFactor:
                 ltl.solve_l(self._parents, self._L, x)
         else:
             if transposed:
-                ltl.solve_vector_lt(self._parents, self._dense, self._L, x)
+                ltl.solve_vector_lt(self._parents, self._L, x)
             if plain:
-                ltl.solve_vector_l(self._parents, self._dense, self._L, x)
+                ltl.solve_vector_l(self._parents, self._L, x)
         return x
 
 
@@ -87,7 +85,7 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
     """Factorise H = L^T L, where H has the branch structure of the model's mass matrix.
 
     No entry that the tree makes zero becomes nonzero (Featherstone 2008, section 6.5), O(nv d^2) for branches of depth
-    d. If these are most entries, as on chains, all entries are treated without following the branches.
+    d.
 
     Parameters
     ----------
@@ -104,7 +102,6 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
     """
     given = checked("H", H, model.nv, model.nv)
     L = np.empty((model.nv, model.nv))
-    dense = model.packed.chain
     parents = dof_parents(model)
     ltl = kernels().ltl
     if not ltl.copy_lower(given, L):
@@ -113,10 +110,10 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
     if at >= 0:
         i, j = divmod(at, model.nv)
         raise MultibodyError("H", f"entry [{i}, {j}] is {L[i, j]:g}, but no branch of the tree holds both")
-    code = ltl.factor_ltl(parents, dense, np.empty(model.nv), L)
+    code = ltl.factor_ltl(parents, np.empty(model.nv), L)
     if code != GOOD:
         raise MultibodyError("H", f"is not positive definite: {singular_joint(model, SINGULAR - code).detail}")
-    return LTLFactor(read_only(L), L, parents, dense)
+    return LTLFactor(read_only(L), L, parents)
 
 
 # one look-up less in a very short call
@@ -125,7 +122,7 @@ _empty = np.empty
 _quick = fast_entry("fast_crba", 1, 1, 2)
 
 
-def mass_matrix(model: Model, q: Instant) -> FloatArray:
+def mass_matrix(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
     """Return the mass matrix M(q), (nv, nv), symmetric: kinetic energy is v.M v / 2.
 
     The composite-rigid-body algorithm (Featherstone 2008, section 6.2). Entries between different branches are zero.
@@ -134,21 +131,20 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
     ----------
     model, q
         The model and a configuration (nq,), or a `Kinematics`.
+    threads
+        Number of threads for many instants, None for one per core; short batches run on the caller's.
     """
     packed, nv = model.packed, model.nv
     if type(q) is np.ndarray and not packed.custom:
         M = _empty((nv, nv))
         try:
-            work = ON_STACK if packed.compact else np.empty(crba_size(packed.nl, nv))
+            work = ON_STACK if packed.compact else np.empty(packed.size)
             if _quick.call(packed.ints, packed.floats, q, work, M) == GOOD:
                 return M
         except (TypeError, ValueError):
             pass  # no plain array
-    if batched(q):
-        return mass_matrix_batch(model, q)
-    M = np.zeros((nv, nv))
-    run(model, kernels().crba.crba, at_configuration(model, q, crba_size(packed.nl, nv)), (), M)
-    return M
+    pair = kernels().crba.crba, kernels().entries.mass_matrix
+    return evaluate(model, pair, (q, None, None), (), (nv, nv), threads=threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +162,7 @@ class MassMatrixFactor:
             rows = checked("tau", given, model.nv, given.shape[1]).T.copy()
         else:
             rows = checked("tau", given, model.nv).reshape(1, model.nv).copy()
-        code = kernels().articulated.solve_inertia(
+        code = kernels().dynamics.solve_inertia(
             packed.ints, packed.floats, self._factor, np.empty((packed.nl, 6)), rows
         )
         if code != GOOD:
@@ -189,33 +185,16 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
         The mass matrix is singular (Euler angles at their singularity); the joint is named.
     """
     factor = np.empty(13 * model.nv)
-    state = at_configuration(model, q, factor_size(model.packed.nl, model.nv))
-    run(model, kernels().articulated.factor_inertia, state, (), factor)
+    run(model, kernels().dynamics.factor_inertia, at_configuration(model, q), (), factor)
     return MassMatrixFactor(model, factor)
 
 
-def solve_mass_matrix(model: Model, q: Instant, tau: ArrayLike) -> FloatArray:
+def solve_mass_matrix(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """Return M(q)^-1 tau, without velocity and gravity, for a vector (nv,) or the columns of a matrix (nv, m).
 
     O(nv) for each right-hand side; `factorize_mass_matrix` keeps the part that depends on q alone.
     """
     if batched(q):
-        return solve_mass_matrix_batch(model, q, tau)
+        many = BatchOperands.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
+        return fill_batch(many, kernels().entries.solve_mass_matrix, threads, model.nv)
     return factorize_mass_matrix(model, q).solve(tau)
-
-
-def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
-    """Return the mass matrices (..., nv, nv) of configurations q (..., nq)."""
-    many = BatchOperands.of(model, operand("q", q, model.nq))
-    return fill_batch(many, kernels().entries.mass_matrix, crba_size, threads, model.nv, model.nv)
-
-
-def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
-    """Return M(q)^-1 tau for configurations q (..., nq) and one vector tau (..., nv) each."""
-    many = BatchOperands.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
-
-    def size(nl: int, nv: int) -> int:
-        # the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`
-        return factor_size(nl, nv) + 13 * nv + 6 * nl
-
-    return fill_batch(many, kernels().entries.solve_mass_matrix, size, threads, model.nv)

@@ -67,10 +67,10 @@ class PackedModel:
     ints: IntArray
     floats: FloatArray
     nl: int  # number of links
+    size: int  # length of a workspace
     #: The custom joints with the slices of q and v they own, in the order of their rows.
     custom: tuple[tuple[CustomJoint, slice, slice], ...]
-    chain: bool  # whether the tree branches so little that a dense factorisation of M beats a sparse one
-    compact: bool  # whether the workspace of every algorithm but derivatives fits on the stack
+    compact: bool  # whether a workspace fits on the stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +159,12 @@ class Model:
 
         Other contents of a description than limits (`UrdfModel`) are not in a builder.
         """
-        from contactlab.multibody.builder import builder_of
+        from contactlab.multibody.builder import ModelBuilder
 
-        return builder_of(self)
+        builder = ModelBuilder(self.gravity)
+        for body in self.bodies:
+            builder.add_spec(body)
+        return builder
 
     def reduced(self, held: Mapping[str, ArrayLike]) -> Model:
         """Return the model with some of its joints locked: fewer degrees of freedom, the same bodies.

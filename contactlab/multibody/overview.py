@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -129,11 +128,7 @@ def _label(letter: str, axis: FloatArray) -> str:
     for name, unit in zip("XYZ", np.eye(3), strict=True):
         if (axis == unit).all():
             return letter + name
-    return f"{letter}({_numbers(axis)})"
-
-
-def _numbers(entries: Sequence[float] | FloatArray) -> str:
-    return " ".join(f"{entry + 0.0:.6g}" for entry in entries)
+    return f"{letter}({' '.join(f'{entry + 0.0:.6g}' for entry in axis)})"
 
 
 def _mark(joint: Joint) -> str:

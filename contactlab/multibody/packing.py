@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -13,14 +13,8 @@ from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.kernels.codes import (
     STACK,
-    aba_size,
     columns_start,
-    crba_size,
-    derivatives_size,
-    factor_size,
-    head_size,
-    point_size,
-    rnea_size,
+    work_size,
 )
 from contactlab.multibody.model import WORLD, BodySpec, Model, PackedModel
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -41,9 +35,7 @@ class _Link:
     placement: Transform
     axis: FloatArray
     custom: CustomJoint | None
-    mass: float = 0.0
-    com: FloatArray = field(default_factory=lambda: np.zeros(3))
-    inertia: FloatArray = field(default_factory=lambda: np.zeros((3, 3)))
+    inertia: RigidInertia | None = None  # of all its bodies
     inertia_fault: bool = False  # whether a body of it has an inertia that no mass distribution has
     largest: float = 0.0  # largest entry of its bodies' inertias
 
@@ -91,7 +83,11 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> dict[str, Any]:
         if link >= 0 and body.inertia is not None:
             _add(links[link], body.inertia, frames[-1])
     for one in links:
-        _check_moments(one)
+        # a body that would move with a negative moment, beyond the rounding errors of inertias that cancel
+        if one.inertia is not None and one.inertia_fault:
+            low, _, high = (float(moment) for moment in np.linalg.eigvalsh(one.inertia.inertia))
+            if low < -round_off(one.inertia.mass, max(high, one.largest)):
+                raise NegativeMomentError(one.name, low)
     start_q, start_v = (np.cumsum([0, *sizes]) for sizes in ([one.nq for one in links], [one.nv for one in links]))
     rotors = np.concatenate([np.zeros(0), *(body.armature for body in bodies)])
     packed = _buffers(links, body_link, frames, start_q, start_v, rotors, gravity)
@@ -102,28 +98,13 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> dict[str, Any]:
 
 def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
     """Join a body, fixed at ``frame`` in the link, to the link's mass."""
-    com = frame.apply(inertia.com)
-    total = link.mass + inertia.mass
-    common = (link.mass * link.com + inertia.mass * com) / total if total > 0.0 else link.com
-    about = np.zeros((3, 3))
-    for mass, at, inertia_at in (
-        (link.mass, link.com, link.inertia),
-        (inertia.mass, com, frame.R @ inertia.inertia @ frame.R.T),
-    ):
-        d = at - common
-        about += inertia_at + mass * (d @ d * np.eye(3) - np.outer(d, d))
-    link.mass, link.com, link.inertia = total, common, about
-    if inertia.physical_fault is not None:
-        link.inertia_fault = True
+    moved = inertia.moved(frame)
+    link.inertia = moved if link.inertia is None else link.inertia.join(moved)
+    link.inertia_fault = link.inertia_fault or inertia.physical_fault is not None
     link.largest = max(link.largest, float(np.abs(inertia.inertia).max()))
 
 
-def _check_moments(link: _Link) -> None:
-    """Raise if a body would move with a negative moment, beyond the rounding errors of inertias that cancel."""
-    if link.inertia_fault:
-        low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
-        if low < -round_off(link.mass, max(high, link.largest)):
-            raise NegativeMomentError(link.name, low)
+_NO_INERTIA = RigidInertia.point(0.0)
 
 
 def _buffers(
@@ -169,14 +150,15 @@ def _buffers(
         ],
         dtype=np.int64,
     )
+    inertias = [link.inertia or _NO_INERTIA for link in links]
     parts = [
         gravity,
         *(link.placement.R.ravel() for link in links),
         *(link.placement.p for link in links),
         *(link.axis for link in links),
-        np.array([link.mass for link in links]),
-        *(link.com for link in links),
-        *(link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for link in links),
+        np.array([own.mass for own in inertias]),
+        *(own.com for own in inertias),
+        *(own.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for own in inertias),
         rotors,
         *(frame.R.ravel() for frame in frames),
         *(frame.p for frame in frames),
@@ -187,20 +169,8 @@ def _buffers(
         for i in customs
         if (joint := links[i].custom) is not None
     )
-    return PackedModel(ints, floats, nl, owners, _is_dense_faster(dof_parent), aba_size(nl, int(iv[-1])) <= STACK)
-
-
-def _is_dense_faster(dof_parent: Sequence[int]) -> bool:
-    """Return True if `factor_dense` is faster than `factor_sparse`.
-
-    Both were timed on chains, two to four arms and bushy trees of 6 to 100 degrees of freedom: an update along the
-    branches takes 0.65 ns; without them there are n^3 / 6 updates of 0.03 ns and an additional 1.2 ns n^2.
-    """
-    depth: list[int] = []
-    for up in dof_parent:
-        depth.append(1 if up < 0 else depth[up] + 1)
-    n = len(depth)
-    return 0.65 * sum(d * (d + 1) / 2 for d in depth) > 0.03 * n**3 / 6 + 1.2 * n**2
+    size = work_size(nl, int(iv[-1]))
+    return PackedModel(ints, floats, nl, size, owners, size <= STACK)
 
 
 _NO_MASS = np.zeros(4)
@@ -283,5 +253,4 @@ def workspace(model: Model) -> FloatArray:
     The public functions need none. A compiled loop that calls `contactlab.multibody.kernels` itself (``rnea``,
     ``crba``, ``aba``, ...) passes this buffer at every call, with ``model.packed.ints`` and ``model.packed.floats``.
     """
-    lengths = (head_size, rnea_size, crba_size, aba_size, derivatives_size, factor_size, point_size)
-    return np.zeros(max(length(model.packed.nl, model.nv) for length in lengths))
+    return np.zeros(model.packed.size)

@@ -5,24 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked_vector, failure, kernels
-from contactlab.multibody.kernels.codes import (
-    GOOD,
-    head_size,
-    point_size,
-)
+from contactlab.multibody.arguments import check_finite, checked_vector, kernels
 from contactlab.multibody.kinematics import (
     BatchOperands,
     Instant,
     at_configuration,
-    at_order,
     batched,
-    check_batch,
+    evaluate,
     fill_batch,
     operand,
-    optional,
     run,
-    velocity,
 )
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -44,40 +36,36 @@ def point_jacobian(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
     point
         (3,) [m] in body coordinates.
     """
-    if batched(q, point):
-        return point_jacobian_batch(model, q, body, point, angular=False)
-    return columns(model, q, body, checked_vector("point", point, 3), 3)[0]
+    return columns(model, q, body, point, 3)[2]
 
 
 def point_jacobian_6d(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
     """Return J (6, nv): rows 0 to 2 give the body's angular velocity, 3 to 5 the velocity of its point; world axes."""
-    if batched(q, point):
-        return point_jacobian_batch(model, q, body, point)
-    return columns(model, q, body, checked_vector("point", point, 3), 0)[0]
+    return columns(model, q, body, point, 0)[2]
 
 
 def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
     """Return J (6, nv): J v is the body's angular velocity and its origin's velocity, both in body axes."""
-    if batched(q):
-        R, _, J = _batch_columns(model, q, body, ORIGIN, 0, None)
-        turned = np.einsum("...ji,...kjn->...kin", R, J.reshape(*J.shape[:-2], 2, 3, model.nv))
-        return np.asarray(turned.reshape(J.shape))
-    J, pose = columns(model, q, body, ORIGIN, 0)
-    R = pose[:9].reshape(3, 3)
-    return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
+    R, _, J = columns(model, q, body, ORIGIN, 0)
+    inverse = np.swapaxes(R, -1, -2)
+    return np.concatenate([inverse @ J[..., :3, :], inverse @ J[..., 3:, :]], axis=-2)
 
 
-def columns(model: Model, q: Instant, body: str, point: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
-    """Return the Jacobian (6 - first, nv) of a point, and the body's pose: R by rows and p, (12,)."""
-    J, pose = np.zeros((6 - first, model.nv)), np.empty(12)
-    state = at_configuration(model, q, point_size(model.packed.nl, model.nv))
-    run(model, kernels().points.point_columns, state, (), model.index_or_world(body), point, first, pose, J)
-    if not (np.isfinite(pose).all() and np.isfinite(point).all()):
-        raise failure(model, GOOD, state[0], ("point", point))
-    return J, pose
-
-
-_NONE = np.zeros(0)
+def columns(
+    model: Model, q: Instant, body: str, point: ArrayLike, first: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return a body's rotation matrix (..., 3, 3) and origin (..., 3), and a point's Jacobian (..., 6 - first, nv)."""
+    number = model.index_or_world(body)
+    if batched(q, point):
+        many = BatchOperands.of(model, operand("q", q, model.nq), operand("point", point, 3))
+        poses, J = np.zeros((many.count, 12)), np.zeros((many.count, 6 - first, model.nv))
+        operands = (*many.rows, many.custom(), number, first)
+        many.fill(kernels().entries.point_jacobians, None, operands, (poses, J))
+        return many.shaped(poses[:, :9].reshape(-1, 3, 3)), many.shaped(poses[:, 9:].copy()), many.shaped(J)
+    at, J, pose = checked_vector("point", point, 3), np.zeros((6 - first, model.nv)), np.empty(12)
+    state = at_configuration(model, q)
+    run(model, kernels().points.point_columns, state, [("point", at)], number, first, pose, J)
+    return pose[:9].reshape(3, 3), pose[9:], J
 
 
 def body_pose(model: Model, q: Instant, body: str) -> Transform:
@@ -90,8 +78,8 @@ def body_pose(model: Model, q: Instant, body: str) -> Transform:
     body
         Name of a body, fixed ones included, or "world".
     """
-    _, pose = columns(model, q, body, ORIGIN, 3)
-    return Transform(pose[:9].reshape(3, 3), pose[9:])
+    R, p, _ = columns(model, q, body, ORIGIN, 3)
+    return Transform(R, p)
 
 
 def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
@@ -117,8 +105,8 @@ def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> F
         return np.asarray(np.einsum("...ji,...j->...i", R, given.reshape(np.shape(position)) - p))
     at = checked_vector("position", position, 3)
     check_finite("position", at)
-    _, pose = columns(model, q, body, ORIGIN, 3)
-    return np.asarray(pose[:9].reshape(3, 3).T @ (at - pose[9:]))
+    R, p, _ = columns(model, q, body, ORIGIN, 3)
+    return np.asarray(R.T @ (at - p))
 
 
 def point_velocity(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
@@ -164,61 +152,10 @@ def _point_motion(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, body: str, point: ArrayLike, order: int
 ) -> FloatArray:
     """Return position (..., 3), velocity or acceleration (..., 6) of a body's point, for order 0, 1 or 2."""
-    if batched(q, v, a, point):
-        return point_motion_batch(model, q, v, a, body, point, order)
-    index, size = model.index_or_world(body), point_size(model.packed.nl, model.nv)
-    given = (("a", _NONE if a is None else checked_vector("a", a, model.nv)),)
-    at, out = checked_vector("point", point, 3), np.empty(3 if order == 0 else 6)
-    state = at_order(model, q, v, size, order)
-    run(model, kernels().points.point_motion, state, given, index, at, order, out)
-    if not np.isfinite(out).all():
-        raise failure(model, GOOD, state[0], ("v", state[1]), *given, ("point", at))
-    return out
-
-
-def point_motion_batch(
-    model: Model,
-    q: Instant,
-    v: ArrayLike | None,
-    a: ArrayLike | None,
-    body: str,
-    point: ArrayLike,
-    order: int,
-    *,
-    threads: int | None = None,
-) -> FloatArray:
-    """Return the motion of one body's points at many instants.
-
-    Parameters
-    ----------
-    model
-        The model.
-    q, v, a
-        (..., nq), (..., nv), (..., nv); v is needed from order 1 on (None: the velocity of a `Kinematics` q), a = None
-        stands for zero.
-    body
-        Name of the body.
-    point
-        (..., 3) [m] in body coordinates: one for all instants, or one for each.
-    order
-        0: positions (..., 3); 1: velocities (..., 6), angular first; 2: accelerations (..., 6).
-    threads
-        Number of threads, None for one per core.
-    """
-    nv = model.nv
-    speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
-    many = BatchOperands.of(model, operand("q", q, model.nq), speed, optional("a", a, nv), operand("point", point, 3))
-    last = (model.index_or_world(body), order)
-    out = fill_batch(many, kernels().entries.point_motions, point_size, threads, 3 if order == 0 else 6, last=last)
-    check_batch(many, out)
-    return out
-
-
-def point_jacobian_batch(
-    model: Model, q: Instant, body: str, point: ArrayLike, *, angular: bool = True, threads: int | None = None
-) -> FloatArray:
-    """Return `point_jacobian_6d` (..., 6, nv), or `point_jacobian` (..., 3, nv), for many instants."""
-    return _batch_columns(model, q, body, point, 0 if angular else 3, threads)[2]
+    given = ("a", a, (model.nv,)), ("point", point, (3,))
+    pair = kernels().points.point_motion, kernels().entries.point_motions
+    last = model.index_or_world(body), order
+    return evaluate(model, pair, (q, v, order), given, (3 if order == 0 else 6,), last=last)
 
 
 def body_poses(
@@ -230,19 +167,6 @@ def body_poses(
     """
     many = BatchOperands.of(model, operand("q", q, model.nq))
     bodies = np.arange(model.nb) if body is None else np.array([model.index_or_world(body)])
-    flat = fill_batch(many, kernels().entries.poses_of, head_size, threads, bodies.size, 12, last=(bodies,))
+    flat = fill_batch(many, kernels().entries.poses_of, threads, bodies.size, 12, last=(bodies,))
     R, p = flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:].copy()
     return (R, p) if body is None else (R[..., 0, :, :], p[..., 0, :])
-
-
-def _batch_columns(
-    model: Model, q: Instant, body: str, point: ArrayLike, first: int, threads: int | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the rotation matrices (..., 3, 3), origins (..., 3) and Jacobians (..., 6 - first, nv)."""
-    many = BatchOperands.of(model, operand("q", q, model.nq), operand("point", point, 3))
-    operands = (*many.rows, many.custom(), model.index_or_world(body), first)
-    poses, J = np.zeros((many.count, 12)), np.zeros((many.count, 6 - first, model.nv))
-    size = point_size(model.packed.nl, model.nv)
-    many.fill(kernels().entries.point_jacobians, size, threads, operands, (poses, J))
-    check_batch(many, poses)
-    return many.shaped(poses[:, :9].reshape(-1, 3, 3)), many.shaped(poses[:, 9:].copy()), many.shaped(J)

@@ -54,7 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.model_problem.drives import RowKind
-from contactlab.multibody import difference_batch
+from contactlab.multibody import difference
 from contactlab.recording.record import Record, asleep_dofs, iter_slices, surface_velocities
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Parameters
@@ -279,7 +279,7 @@ def _projected(recording: Record) -> FloatArray:
     if moves_accurately(recording.stepper):
         # Without active rows nothing is projected, and a tree of several links may not move along v+.
         free = (held_trees(recording) == 0) & (free_kinds(recording.world) != FREE_EULER)
-        gone = difference_batch(recording.world.model, q[:-1], q[1:]) / h[:, None]
+        gone = difference(recording.world.model, q[:-1], q[1:]) / h[:, None]
         way = np.where(np.repeat(free, np.diff(recording.world.tree_starts), axis=1), gone, v)
     energies_unmoved(world_arrays(recording.world).packed, work, q, v, way, h, without)
     return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))

@@ -53,6 +53,17 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
     return array
 
 
+def unit_axis(value: ArrayLike, field: str, error: type[FieldError]) -> FloatArray:
+    """Return a direction (3,), normalised; raise ``error`` for one of zero length."""
+    axis = finite_array(value, field, (3,), error)
+    # Scaled by the largest entry first, because the square of a tiny or huge entry would underflow or overflow.
+    largest = float(np.max(np.abs(axis)))
+    if largest == 0.0:
+        raise error(field, "has no direction: all entries are zero")
+    scaled = axis / largest
+    return np.asarray(scaled / np.linalg.norm(scaled))
+
+
 def is_finite_array(value: object, shape: tuple[int | None, ...]) -> TypeGuard[FloatArray]:
     """Return True if a value is a finite float64 array of this shape, which `finite_array` would only copy."""
     if not isinstance(value, np.ndarray) or value.shape != shape:

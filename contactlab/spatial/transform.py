@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, rows_of, set_fields
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, rows_of, set_fields, unit_axis
 from contactlab.spatial.errors import SpatialError
 
 
@@ -84,13 +84,9 @@ class Transform:
     @classmethod
     def rotation(cls, axis: ArrayLike, angle: float, p: ArrayLike = (0.0, 0.0, 0.0)) -> Transform:
         """Return the pose turned by ``angle`` [rad] about ``axis`` (3,), which is normalised, with the origin at p."""
-        direction = finite_array(axis, "axis", (3,), SpatialError)
-        largest = float(np.max(np.abs(direction)))
-        if largest == 0.0:
-            raise SpatialError("axis", "has no direction: all entries are zero")
-        direction = direction / largest
+        direction = unit_axis(axis, "axis", SpatialError)
         half = 0.5 * finite_number(angle, "angle", SpatialError)
-        turn = np.sin(half) / np.linalg.norm(direction) * direction
+        turn = np.sin(half) * direction
         return cls(quaternion.to_matrix([np.cos(half), *turn]), p)
 
     def __matmul__(self, other: Transform) -> Transform:

@@ -222,7 +222,7 @@ class IslandInertia:
             at = 0
             for branch, L in self.factors:
                 own = row[at : at + branch.size]
-                solve_vector_lt(branch, 0, L, own)
-                solve_vector_l(branch, 0, L, own)
+                solve_vector_lt(branch, L, own)
+                solve_vector_l(branch, L, own)
                 at += branch.size
         return rows[0] if np.ndim(B) == 1 else np.ascontiguousarray(rows.T)

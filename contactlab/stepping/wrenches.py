@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody import MultibodyError, body_poses, point_jacobian_6d
+from contactlab.multibody import MultibodyError
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.stepping.callbacks import Tau, tau_at
@@ -127,12 +127,8 @@ def applied_by(model: Model, q: FloatArray, wrenches: Mapping[str, Wrench]) -> F
     total = np.zeros((*q.shape[:-1], model.nv))
     for name, one in wrenches.items():
         force, moment = one.force, one.moment
-        if q.ndim == 1:
-            J, pose = columns(model, q, name, one.at, 0)
-        else:
-            J = point_jacobian_6d(model, q, name, one.at)
+        R, _, J = columns(model, q, name, one.at, 0)
         if one.axes == "body":
-            R = pose[:9].reshape(3, 3) if q.ndim == 1 else body_poses(model, q, name)[0]
             force, moment = _turned(R, force), _turned(R, moment)
         # numpy sums fewer than eight terms from left to right; sums by BLAS depend on the memory layout.
         total += np.add.reduce(moment[..., None] * J[..., :3, :], axis=-2)

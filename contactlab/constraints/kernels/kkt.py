@@ -169,7 +169,7 @@ def solve_range_space(parents: IntArray, system: System, W: FloatArray, x: Float
     for j in range(n):
         diagonal[j] = H[j, j]
         least[j] = CLEAR_LU_PIVOT * H[j, j]
-    if factor_ltl(parents, 0, least, H) != GOOD:
+    if factor_ltl(parents, least, H) != GOOD:
         return DEPENDENT
     for j in range(n):
         if not H[j, j] * H[j, j] > CLEAR_LU_PIVOT * diagonal[j]:

@@ -27,10 +27,10 @@ from contactlab.constraints.kernels.layout import (
     rows_view,
 )
 from contactlab.multibody.kernels.codes import GOOD, VELOCITIES
-from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.derivatives import column_rates
+from contactlab.multibody.kernels.dynamics import accelerations
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
-from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import acceleration_at, rates_at, velocity_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_1d, view_2d

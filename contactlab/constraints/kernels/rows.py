@@ -70,9 +70,9 @@ from contactlab.constraints.kernels.layout import (
 )
 from contactlab.constraints.kernels.rank import is_zero_row
 from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
+from contactlab.multibody.kernels.dynamics import accelerations
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
-from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import velocity_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_2d

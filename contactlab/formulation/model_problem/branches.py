@@ -6,7 +6,7 @@ of six or twelve entries in sparse matrices. No array of length nv is formed for
 The Delassus matrix is W = J M^-1 J^T; neither M nor its inverse is formed.
 
 The articulated-body recursion eliminates the degrees of freedom j one by one, from the last to the first, and yields M
-= L^T D L with a unit lower triangular L: S_j, U_j and D_j as in `contactlab.multibody.kernels.articulated`. Its inward
+= L^T D L with a unit lower triangular L: S_j, U_j and D_j as in `contactlab.multibody.kernels.dynamics`. Its inward
 sweep is the product with L^-T. So with E^T = L^-T J^T
 
     W = E D^-1 E^T,    e_j = J_j - S_j . p_j,    p of j's parent gathers p_j + U_j e_j / D_j
@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.formulation.model_problem.options import BridgeError
-from contactlab.multibody.kernels.codes import head_size
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
@@ -137,8 +136,8 @@ class Instantaneous:
 
 def instantaneous(model: Model, kin: Kinematics) -> Instantaneous:
     """Return the arrays of a `Kinematics` that has velocities."""
-    nl, nv = model.packed.nl, model.nv
-    head = at_state(model, kin, kin.v, head_size(nl, nv))[3]
+    nl = model.packed.nl
+    head = at_state(model, kin, kin.v)[3]
     S, R, p, V, C = head_views(head, model)
     branches = Branches.of(model)
     parent, A = branches.tree.parent, C.copy()

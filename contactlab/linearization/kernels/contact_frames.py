@@ -13,10 +13,22 @@ from contactlab.linearization.kernels.layout import (
     DerivativeWork,
 )
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.column_derivatives import column_rates
-from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.derivatives import column_rates
+from contactlab.multibody.kernels.kinematics import fill_frames, velocity_of_point
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.spatial.kernels.vectors import cross, put, vector
+from contactlab.spatial.arrays import Vec3
+from contactlab.spatial.kernels.vectors import (
+    add,
+    add_spatial,
+    copy,
+    cross,
+    opposite,
+    put_spatial,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from contactlab.stepping.kernels.blocks import materials_of
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import (
@@ -61,13 +73,6 @@ def axpy(own: FloatArray, times: float, other: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def copy(given: FloatArray, out: FloatArray) -> None:
-    """Copy ``given`` to ``out``, (n,) each."""
-    for j in range(out.shape[0]):
-        out[j] = given[j]
-
-
-@kernel(inner=True)
 def at_start(world: PackedWorld, work: StepWork, m: DerivativeWork) -> None:
     """Set state and kinematics in work to the start of the step."""
     copy(m.q, work.q)
@@ -90,6 +95,13 @@ def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: Float
 
 
 @kernel(inner=True)
+def force_of(own: FloatArray) -> Vec3:
+    """Return the force of a contact on body B, world axes."""
+    n, t1, t2 = vector_at(own, AXES), vector_at(own, AXES + 3), vector_at(own, AXES + 6)
+    return add(times(own[FORCE], n), add(times(own[FORCE + 1], t1), times(own[FORCE + 2], t2)))
+
+
+@kernel(inner=True)
 def read_contacts(
     world: PackedWorld, work: StepWork, lengths: FloatArray, m: DerivativeWork, control: StepControl
 ) -> None:
@@ -108,26 +120,24 @@ def read_contacts(
         own[FORCE], own[BOUND] = z[0], floats[MU]
         read_cone(own, 0, z, 1, m.turns, r)
         # Wrench on body B, about the world's origin.
-        p, wrench = floats[POINT : POINT + 3], m.scratch6
-        for k in range(3):
-            wrench[3 + k] = z[0] * n[k] + own[FORCE + 1] * t1[k] + own[FORCE + 2] * t2[k]
-        put(cross(vector(p), vector(wrench[3:6])), wrench[0:3])
+        force = force_of(own)
+        moment = cross(vector_at(floats, POINT), force)
         # Axes, bounds and moments of spin and rolling.
         if m.mode.shape[1] > 1:
             first, second = materials_of(world, ints)
             for kind in range(2):
                 own[BOUND + 1 + kind] = lengths[kind, first, second] if first >= 0 else 0.0
-            d1, d2, spin = axis(own, ROLL), axis(own, ROLL + 1), axis(own, SPIN)
+            d1, d2 = axis(own, ROLL), axis(own, ROLL + 1)
             rolling_axes(world, work, a, b, n, d1, d2)
             read_cone(own, 1, z, 2 + 2 * r, m.line, 1)
             read_cone(own, 2, z, 5 + 2 * r, m.turns, r)
-            for k in range(3):
-                spin[k] = n[k]
-                wrench[k] += own[FORCE + SPIN] * n[k] + own[FORCE + ROLL] * d1[k] + own[FORCE + ROLL + 1] * d2[k]
+            copy(n, axis(own, SPIN))
+            rolling = add(times(own[FORCE + ROLL], vector(d1)), times(own[FORCE + ROLL + 1], vector(d2)))
+            moment = add(moment, add(times(own[FORCE + SPIN], vector(n)), rolling))
         # Add it to both bodies.
-        axpy(m.wrenches[b], 1.0, wrench)
+        add_spatial(moment, force, m.wrenches[b])
         if a >= 0:
-            axpy(m.wrenches[a], -1.0, wrench)
+            add_spatial(opposite(moment), opposite(force), m.wrenches[a])
 
 
 @kernel(inner=True)
@@ -149,16 +159,10 @@ def columns_at(world: PackedWorld, f: Frames, body: int, x: FloatArray, out: Flo
     if j < 0:
         return
     # The point as seen from the origin of the tree's vectors.
-    o = f.p[world.bodies[body, BODY_ROOT]]
-    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    d = subtract(vector(x), vector(f.p[world.bodies[body, BODY_ROOT]]))
     # Along the path to the root: turn, then motion of the point.
     while j >= 0:
-        s, own = f.S[j], out[j]
-        for k in range(3):
-            own[k] = s[k]
-        own[3] = s[3] + (s[1] * dz - s[2] * dy)
-        own[4] = s[4] + (s[2] * dx - s[0] * dz)
-        own[5] = s[5] + (s[0] * dy - s[1] * dx)
+        put_spatial(vector(f.S[j]), velocity_of_point(f.S[j], d), out[j])
         j = world.dof_parent[j]
 
 
@@ -198,11 +202,8 @@ def fill_columns(world: PackedWorld, f: Frames, m: DerivativeWork, a: int, b: in
 @kernel(inner=True)
 def add_motion_at(V: FloatArray, o: FloatArray, x: FloatArray, sign: float, out: FloatArray) -> None:
     """Add sign times velocity and angular velocity at x to out (6,), of a motion V (6,) about the origin o."""
-    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
-    out[0] += sign * (V[3] + (V[1] * dz - V[2] * dy))
-    out[1] += sign * (V[4] + (V[2] * dx - V[0] * dz))
-    out[2] += sign * (V[5] + (V[0] * dy - V[1] * dx))
-    axpy(out[3:6], sign, V[:3])
+    velocity = velocity_of_point(V, subtract(vector(x), vector(o)))
+    add_spatial(times(sign, velocity), times(sign, vector(V)), out)
 
 
 @kernel(inner=True)

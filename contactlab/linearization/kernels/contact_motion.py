@@ -13,8 +13,8 @@ from typing import Final
 
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
 from contactlab.contact.kernels import layout as shapes
-from contactlab.linearization.kernels.contact_frames import copy
 from contactlab.linearization.kernels.layout import DerivativeWork
+from contactlab.spatial.kernels.vectors import copy
 from contactlab.stepping.kernels.layout import (
     BODY_B,
     CONTACT_ID,
@@ -114,7 +114,8 @@ def fill_difference_rates(
     differ, or the contact does not exist on both sides. Return True if any is marked. Shape ``moved`` (i or j) is
     displaced by ``stride`` [rad], and by ``stride`` times a lever [m], and has its pose again at the end.
     """
-    pose, own = m.pose_of_pair, c.poses[moved]
+    # Memory that is free until kinematics at other velocities are computed.
+    pose, own = m.V[:12], c.poses[moved]
     sign = 1.0 if moved == j else -1.0
     p = work.contact_float[first, POINT : POINT + 3]
     # Distance of the contact from the shape's origin: the length unit of shifts.

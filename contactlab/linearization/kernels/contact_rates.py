@@ -1,7 +1,7 @@
 """Derivatives by q of contact rows, and of the effect of their forces: points, normals and axes move.
 
 A contact's relative velocity u at its point changes with the motion of the bodies
-(`multibody.kernels.column_derivatives`) and by omega x dp as the point moves over them. Its components along normal and
+(`multibody.kernels.derivatives`) and by omega x dp as the point moves over them. Its components along normal and
 tangents also change with these axes. A force that is constant in these axes turns with them, and moves with the point.
 The same is true for moments, with the relative angular velocity in place of u. The first axis of rolling friction is
 along the rolling at the start of the step, and turns with the state.
@@ -15,9 +15,9 @@ from contactlab.linearization.kernels.contact_frames import (
     add_motion_at,
     axis,
     axpy,
-    copy,
     dot,
     fill_columns,
+    force_of,
     relative_motion,
 )
 from contactlab.linearization.kernels.layout import (
@@ -36,7 +36,7 @@ from contactlab.linearization.kernels.layout import (
 )
 from contactlab.multibody.kernels.kinematics import add_cross_motion
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.spatial.kernels.vectors import cross, put, vector
+from contactlab.spatial.kernels.vectors import copy, cross, put, vector, vector_at
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, PackedWorld, StepControl, StepWork
 from contactlab.stepping.kernels.moments import STILL
@@ -103,16 +103,14 @@ def speed_rates(
     work: StepWork,
     m: DerivativeWork,
     control: StepControl,
-    before: bool,
     with_kinematic: bool,
     out: FloatArray,
 ) -> None:
     """Fill out (nc, na, nx) with the derivatives of all contacts' rates by q, at the velocity of m.V.
 
     The axes na of a contact are normal, two tangents, and with moments spin and two axes of rolling. They turn with q;
-    the rolling axes also turn with v, in columns from nv on. With ``before`` fill only the normal rates, into
-    `m.before` (nc, nv); ``out`` is unchanged. With ``with_kinematic`` rates are relative to the motion of kinematic
-    bodies.
+    the rolling axes also turn with v, in columns from nv on. With ``with_kinematic`` rates are relative to the
+    motion of kinematic bodies.
     """
     t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = view_2d(m.V, f.start + 6 * nl, nv, 18)
@@ -125,10 +123,7 @@ def speed_rates(
         n, t1, t2 = axis(own, 0), axis(own, 1), axis(own, 2)
         # Clear the output.
         count = fill_columns(world, f, m, a, b, x)
-        if before:
-            m.before[c] = 0.0
-        else:
-            out[c] = 0.0
+        out[c] = 0.0
         # Relative motion, and velocities of a kinematic body's surface.
         driven = kinematic_index(world, a) if with_kinematic else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
@@ -153,9 +148,6 @@ def speed_rates(
                 belt_velocity(work, driven, shift, more)
                 axpy(more, -1.0, belt)
                 normal_rate += dot(dn, belt) + dot(n, more)
-            if before:
-                m.before[c, j] = normal_rate
-                continue
             # Changes of the tangential rates, and of the rates of spin and rolling.
             turn_axes(n, t1, world.plane, dn, d1, d2)
             out[c, 0, j] = normal_rate
@@ -206,16 +198,12 @@ def relative_change(
 def point_change(m: DerivativeWork, c: int, j: int, n: FloatArray, dp: FloatArray, dn: FloatArray) -> None:
     """Fill dp, dn (3,) with the derivatives of a contact's point and normal by q_j."""
     rates, of_b, of_a = m.rates[c], m.columns[0, j], m.columns[1, j]
-    # The point moves with body A, and by the relative displacement.
+    # Both move with body A, and by the relative displacement.
+    put(vector_at(of_a, 3), dp)
+    put(cross(vector(of_a), vector(n)), dn)
     for k in range(3):
-        dp[k] = of_a[3 + k]
-        for i in range(6):
-            dp[k] += rates[k, i] * (of_b[i] - of_a[i])
-    # The normal moves in the same way.
-    put(cross(vector(of_a[:3]), vector(n)), dn)
-    for k in range(3):
-        for i in range(6):
-            dn[k] += rates[3 + k, i] * (of_b[i] - of_a[i])
+        dp[k] += dot(rates[k], of_b) - dot(rates[k], of_a)
+        dn[k] += dot(rates[3 + k], of_b) - dot(rates[3 + k], of_a)
 
 
 @kernel
@@ -234,7 +222,7 @@ def contact_rates(
     for number in range(control.n_contacts):
         ints, own = work.contact_int[number], m.contact[number]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
-        n, t1, t2 = axis(own, 0), axis(own, 1), axis(own, 2)
+        n, t1 = axis(own, 0), axis(own, 1)
         if m.on_kink[number, 0] != 0 and own[FORCE] > 0.0:
             kinks = append_kink(m, kinks, FEATURE, number, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         count = fill_columns(world, f, m, a, b, x)
@@ -246,8 +234,7 @@ def contact_rates(
             j = m.dofs[place]
             m.gaps[number, j] = dot(by_gap, m.columns[0, j]) - dot(by_gap, m.columns[1, j])
         # The force in world axes; without a force the rest is zero.
-        for k in range(3):
-            force[k] = own[FORCE] * n[k] + own[FORCE + 1] * t1[k] + own[FORCE + 2] * t2[k]
+        put(force_of(own), force)
         if dot(force, force) == 0.0:
             continue
         for place in range(count):

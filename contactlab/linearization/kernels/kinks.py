@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC, rigid_contact_law
-from contactlab.linearization.kernels.contact_frames import axpy, copy, dot
+from contactlab.linearization.kernels.contact_frames import axpy, dot
 from contactlab.linearization.kernels.contact_rates import append_kink
 from contactlab.linearization.kernels.layout import (
     AT_BOUND_OF_ROW,
@@ -48,6 +48,7 @@ from contactlab.linearization.kernels.linear_piece import (
     polygon_corners,
     transverse_direction,
 )
+from contactlab.spatial.kernels.vectors import copy
 from contactlab.stepping.kernels.blocks import PUSH_RATE, STOP_PUSH_RATE, compliance_of, fastest_of, fastest_of_stops
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (

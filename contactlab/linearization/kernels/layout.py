@@ -36,31 +36,22 @@ NO_FORCE: Final = 1e-11
 #: Minimum slip [m/s] with a direction.
 SLIPS: Final = 1e-9
 
-# Reasons of kinks.
-GAP_AT_ZERO: Final = 0
-TOUCHING_UNLOADED: Final = 1  # touching without load, which can change
-NEARLY_OPEN: Final = 2  # about to open
-AT_CONE: Final = 3  # sticking, about to slide
-NEARLY_STICKING: Final = 4  # about to stick
-NEXT_EDGE: Final = 5  # the slip turns to the next edge, or side, of the polygon
-FEATURE: Final = 6  # other features touch at nearby states, as with parallel faces
-NOT_SELECTED: Final = 7
-IMPACT: Final = 8  # at the minimum speed of an impact with restitution: a jump
-AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its maximum force
-NEARLY_REDUNDANT: Final = 10  # forces on the edge of redundancy, within the compliance
-ROLLS_OFF: Final = 11  # hardly rolls before the step: its axes jump
-FRICTION_RELEASED: Final = 12  # friction that conflicts with normal rows: it jumps
-MOVED: Final = 13  # its depth was corrected in the positions, by relaxation
-PUSHED: Final = 14  # depth is corrected at the maximum speed, or as fast as it bounces
-STAYS: Final = 15  # an impact that closes its gap, and would bounce with any restitution: a jump by that parameter
+# Reasons of kinks: a closed gap, contact without load that can change, about to open; sticking and about to slide,
+# about to stick, the slip turns to the next edge or side of the polygon; other features at nearby states, as of
+# parallel faces.
+GAP_AT_ZERO, TOUCHING_UNLOADED, NEARLY_OPEN, AT_CONE, NEARLY_STICKING, NEXT_EDGE, FEATURE = range(7)
 
-# Columns of the kinks.
-REASON: Final = 0
-CONTACT: Final = 1
-ROW: Final = 2
-NEIGHBOUR: Final = 3  # mode of the contact beyond the kink
-CONE: Final = 4
-KINK_INTS: Final = 5
+# Forces that are not selected, the minimum speed of an impact with restitution (a jump), a drive or dry friction at its
+# maximum force, forces on the edge of redundancy within the compliance.
+NOT_SELECTED, IMPACT, AT_BOUND_OF_ROW, NEARLY_REDUNDANT = range(7, 11)
+
+# Hardly rolling before the step, so that its axes jump; friction that conflicts with normal rows and jumps; depth
+# corrected in the positions, by relaxation; depth corrected at the maximum speed, or as fast as it bounces; an impact
+# that closes its gap, and would bounce with any restitution: a jump by that parameter.
+ROLLS_OFF, FRICTION_RELEASED, MOVED, PUSHED, STAYS = range(11, 16)
+
+# Columns of the kinks, and their number: NEIGHBOUR is the mode of the contact beyond the kink.
+REASON, CONTACT, ROW, NEIGHBOUR, CONE, KINK_INTS = range(6)
 
 # Axes of moments.
 SPIN: Final = 3
@@ -80,7 +71,8 @@ GAMMA: Final = 41
 SLIDE: Final = 42  # 2 CONES: the bound times the direction of sliding friction
 EPS: Final = 48  # compliance of its redundant forces [s/kg]
 ROLLING: Final = 49  # its rolling speed before the step [rad/s]
-PER_CONTACT: Final = 50
+FASTEST: Final = 50  # maximum speed [m/s] at which the step corrects its depth in the positions
+PER_CONTACT: Final = 51
 
 
 class DerivativeWork(NamedTuple):
@@ -147,8 +139,6 @@ class DerivativeWork(NamedTuple):
     towards: FloatArray  # (capacity,) change of each quantity along the direction
     direction: FloatArray  # (columns,) a change of the start
     way: FloatArray  # (2 nv,) scratch
-    scratch6: FloatArray  # (6,) scratch
-    pose_of_pair: FloatArray  # (12,) of the displaced shape
     near: FloatArray  # (nc, 4, 7) point, normal and gap at a displaced shape, less the values of the step
     on_kink: IntArray  # (nc, 3) whether a contact is on a kink; scratch while this is determined
     A: FloatArray  # (2 nv, columns)

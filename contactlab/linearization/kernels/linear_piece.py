@@ -23,11 +23,12 @@ from contactlab.formulation.kernels.laws import (
     SPRING,
     unilateral_law,
 )
-from contactlab.linearization.kernels.contact_frames import axpy, copy, dot
+from contactlab.linearization.kernels.contact_frames import axpy, dot
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     BOUND,
     CLOSED_GAP,
+    FASTEST,
     FORCE,
     GAMMA,
     KNOWN,
@@ -39,7 +40,9 @@ from contactlab.linearization.kernels.layout import (
     SLIPS,
     DerivativeWork,
 )
+from contactlab.spatial.kernels.vectors import copy
 from contactlab.stepping.kernels.blocks import (
+    PROJECTION_RATE,
     PUSH_RATE,
     STOP_PUSH_RATE,
     compliance_of,
@@ -124,6 +127,7 @@ def fill_normal_laws(
             gap, before, free, h, e, steeper, p.restitution_threshold, p.erp, stiffness, dissipation, fastest
         )
         own[KNOWN], own[GAMMA], own[PER_GAP], own[PER_SPEED] = k, gamma, per_gap, per_speed
+        own[FASTEST] = fastest_of(world, ints, p, PROJECTION_RATE)
 
 
 @kernel(inner=True)
@@ -196,44 +200,49 @@ def set_slide(m: DerivativeWork, c: int, cone: int) -> None:
 
 
 @kernel(inner=True)
-def find_modes(m: DerivativeWork, control: StepControl) -> None:
-    """Fill the mode of every cone of the contacts, and for a sliding one mu times the direction of friction."""
-    least = NO_FORCE * largest_force(m, control.n_contacts)
-    for c in range(control.n_contacts):
-        for cone in range(m.mode.shape[1]):
-            find_mode(m, c, cone, least)
+def polygon_mode(r: int, turns: FloatArray, x: float, y: float) -> tuple[int, float]:
+    """Return the mode of friction along (x, y), along a corner of the polygon or between two, and its bound."""
+    j, first, second = enclosing_edge(r, turns, x, y)
+    total = first + second
+    if r == 1 or second <= AT_BOUND * total:
+        return SLIDE_EDGE + 2 * j, total
+    if first <= AT_BOUND * total:
+        return SLIDE_EDGE + 2 * ((j + 1) % (2 * r)), total
+    return SLIDE_FACE + 2 * j, total
 
 
 @kernel(inner=True)
-def find_mode(m: DerivativeWork, c: int, cone: int, least: float) -> None:
-    """Fill mode and direction of one friction cone; a contact with a force of at most ``least`` is open."""
-    own, r, turns = m.contact[c], directions(m, cone), polygon_corners(m, cone)
-    mu, x, y = own[BOUND + cone], own[FORCE + 1 + 2 * cone], own[FORCE + 2 + 2 * cone]
-    bound, exact = mu * own[FORCE], is_circular(m, cone)
-    own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = 0.0, 0.0
-    # Open, sticking, or at the bound: on the circle, along a corner or between two.
-    mode = OPEN
-    if own[FORCE] > least:
-        mode = STICK
-        if bound == 0.0:
-            mode = SLIDE_EDGE
-        elif exact:
-            size = math.sqrt(x * x + y * y)
-            if size > bound * (1.0 - AT_BOUND):
-                mode = SLIDE_FACE
-                own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
-        else:
-            j, first, second = enclosing_edge(r, turns, x, y)
-            if first + second > bound * (1.0 - AT_BOUND):
-                mode = SLIDE_FACE + 2 * j
-                if second <= AT_BOUND * bound:
-                    mode = SLIDE_EDGE + 2 * j
-                elif first <= AT_BOUND * bound:
-                    mode = SLIDE_EDGE + 2 * ((j + 1) % (2 * r))
-    # Direction of sliding friction times its bound.
-    m.mode[c, cone] = mode
-    if mode not in (OPEN, STICK) and not exact and mu > 0.0:
-        set_slide(m, c, cone)
+def find_modes(m: DerivativeWork, control: StepControl) -> None:
+    """Fill the mode of every cone of the contacts, and for a sliding one mu times the direction of friction.
+
+    A contact with a negligible force is open.
+    """
+    least = NO_FORCE * largest_force(m, control.n_contacts)
+    for c in range(control.n_contacts):
+        for cone in range(m.mode.shape[1]):
+            own, r, turns = m.contact[c], directions(m, cone), polygon_corners(m, cone)
+            mu, x, y = own[BOUND + cone], own[FORCE + 1 + 2 * cone], own[FORCE + 2 + 2 * cone]
+            bound, exact = mu * own[FORCE], is_circular(m, cone)
+            own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = 0.0, 0.0
+            # Open, sticking, or at the bound: on the circle, along a corner or between two.
+            mode = OPEN
+            if own[FORCE] > least:
+                mode = STICK
+                if bound == 0.0:
+                    mode = SLIDE_EDGE
+                elif exact:
+                    size = math.sqrt(x * x + y * y)
+                    if size > bound * (1.0 - AT_BOUND):
+                        mode = SLIDE_FACE
+                        own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
+                else:
+                    sliding, total = polygon_mode(r, turns, x, y)
+                    if total > bound * (1.0 - AT_BOUND):
+                        mode = sliding
+            # Direction of sliding friction times its bound.
+            m.mode[c, cone] = mode
+            if mode not in (OPEN, STICK) and not exact and mu > 0.0:
+                set_slide(m, c, cone)
 
 
 @kernel(inline=True)

@@ -11,12 +11,11 @@ from contactlab.linearization.kernels.contact_frames import (
     at_velocity,
     axpy,
     contact_frames,
-    copy,
     read_contacts,
 )
 from contactlab.linearization.kernels.contact_motion import contact_motions
 from contactlab.linearization.kernels.contact_rates import contact_rates, rolling_rates, speed_rates
-from contactlab.linearization.kernels.free_rates import free_rates
+from contactlab.linearization.kernels.impulse_rates import free_rates
 from contactlab.linearization.kernels.kinks import contact_kinks, joint_kinks
 from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, DerivativeWork
 from contactlab.linearization.kernels.linear_piece import (
@@ -33,6 +32,7 @@ from contactlab.linearization.kernels.piece_changes import MAX_TURNS, choose_gap
 from contactlab.linearization.kernels.system import apply_inverse, solve_island
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
+from contactlab.spatial.kernels.vectors import add, copy, cross, dot, times, vector_at
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     TREE_DOF,
@@ -106,8 +106,8 @@ def integration(world: PackedWorld, m: DerivativeWork, h: float) -> None:
         if t.kind[i] not in (SPHERICAL, FLOATING):
             continue
         a = t.iv[i + 1] - 3
-        x, y, z = h * m.v_plus[a], h * m.v_plus[a + 1], h * m.v_plus[a + 2]
-        angle2 = x * x + y * y + z * z
+        w = times(h, vector_at(m.v_plus, a))
+        angle2 = dot(w, w)
         angle = math.sqrt(angle2)
         # exp(-[w]) = 1 - s [w] + c [w]^2, right Jacobian 1 - c [w] + d [w]^2.
         s, c, d = 1.0 - angle2 / 6.0, 0.5 - angle2 / 24.0, 1.0 / 6.0 - angle2 / 120.0
@@ -116,16 +116,13 @@ def integration(world: PackedWorld, m: DerivativeWork, h: float) -> None:
             d = (angle - math.sin(angle)) / (angle2 * angle)
         for k in range(columns):
             u = (h * m.A[nv + a, k], h * m.A[nv + a + 1, k], h * m.A[nv + a + 2, k])
-            for row in range(3):
-                one, two = (row + 1) % 3, (row + 2) % 3
-                w = (x, y, z)
-                dot = x * u[0] + y * u[1] + z * u[2]
-                value = u[row] - c * (w[one] * u[two] - w[two] * u[one]) + d * (w[row] * dot - angle2 * u[row])
-                if a <= k < a + 3:
-                    e = (1.0 if k == a else 0.0, 1.0 if k == a + 1 else 0.0, 1.0 if k == a + 2 else 0.0)
-                    dot = w[k - a]
-                    value += e[row] - s * (w[one] * e[two] - w[two] * e[one]) + c * (w[row] * dot - angle2 * e[row])
-                m.A[a + row, k] = value
+            turn = cross(w, u)
+            value = add(u, add(times(-c, turn), times(d, cross(w, turn))))
+            if a <= k < a + 3:
+                e = (1.0 if k == a else 0.0, 1.0 if k == a + 1 else 0.0, 1.0 if k == a + 2 else 0.0)
+                turn = cross(w, e)
+                value = add(value, add(e, add(times(-s, turn), times(c, cross(w, turn)))))
+            m.A[a, k], m.A[a + 1, k], m.A[a + 2, k] = value
 
 
 @kernel(inner=True)
@@ -211,7 +208,7 @@ def prepare_piece(
     at_velocity(world, m, m.v_plus, NOTHING)
     contact_frames(world, work, m, control)
     kinks = contact_rates(world, work, m, control, h, 0)
-    speed_rates(world, work, m, control, False, True, m.changes)
+    speed_rates(world, work, m, control, True, m.changes)
     # The piece: modes of the contacts, laws of normal rows, modes of joint rows.
     find_modes(m, control)
     fill_normal_laws(world, work, m, control, p, h)
@@ -221,7 +218,9 @@ def prepare_piece(
     m.before[:] = 0.0
     if bounces:
         at_velocity(world, m, m.v, NOTHING)
-        speed_rates(world, work, m, control, True, True, m.changes)
+        speed_rates(world, work, m, control, True, m.compliance_rates)
+        for c in range(control.n_contacts):
+            copy(m.compliance_rates[c, 0, :nv], m.before[c])
     if joints is not None:
         find_row_modes(work, m, joints, chunk, control, p, h)
     # Motion without unknown forces.

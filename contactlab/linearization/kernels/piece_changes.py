@@ -14,7 +14,6 @@ from typing import Final
 from contactlab.formulation.kernels.laws import LIMIT
 from contactlab.linearization.kernels.contact_frames import dot
 from contactlab.linearization.kernels.layout import (
-    AT_BOUND,
     AT_CONE,
     BOUND,
     CLOSED_GAP,
@@ -38,11 +37,12 @@ from contactlab.linearization.kernels.linear_piece import (
     is_circular,
     next_corner,
     polygon_corners,
+    polygon_mode,
     set_slide,
 )
 from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.layout import GAP, Chunk, JointRows, PackedWorld, Parameters, StepControl, StepWork
-from lcp.contacts.kernels.contact_law import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_law import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK
 from lcp.kernels import kernel
 
 #: Maximum number of mode changes along a direction.
@@ -105,13 +105,7 @@ def begin_to_slide(m: DerivativeWork, c: int, cone: int, x: float, y: float) -> 
         m.mode[c, cone] = SLIDE_FACE if own[FORCE] > 0.0 else SLIDE_EDGE
         return
     # A polygon: along a corner, or between two.
-    j, first, second = enclosing_edge(r, polygon_corners(m, cone), x, y)
-    mode = SLIDE_FACE + 2 * j
-    if r == 1 or second <= AT_BOUND * first:
-        mode = SLIDE_EDGE + 2 * j
-    elif first <= AT_BOUND * second:
-        mode = SLIDE_EDGE + 2 * ((j + 1) % (2 * r))
-    m.mode[c, cone] = mode
+    m.mode[c, cone], _ = polygon_mode(r, polygon_corners(m, cone), x, y)
     set_slide(m, c, cone)
 
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.linearization.kernels.contact_frames import at_velocity, axpy, copy, dot
+from contactlab.linearization.kernels.contact_frames import at_velocity, axpy, dot
 from contactlab.linearization.kernels.contact_rates import speed_rates
 from contactlab.linearization.kernels.layout import COMPLIANCE, COMPLIANCE_ERROR, EPS, REDUNDANT, DerivativeWork
 from contactlab.linearization.kernels.linear_piece import unknown_direction
 from contactlab.multibody.kernels.codes import POSES
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
+from contactlab.spatial.kernels.vectors import copy
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.layout import (
     TREE_BLOCK,
@@ -136,7 +137,7 @@ def release_cone(
 
 @kernel(inner=True, long_loops=True)
 def apply_inverse(world: PackedWorld, work: StepWork, X: FloatArray) -> None:
-    """Replace X (nv, columns) by the product of the inverse of M^ (`free_rates`) with X, tree by tree."""
+    """Replace X (nv, columns) by the product of the inverse of M^ (see `free_rates`) with X, tree by tree."""
     for k in range(world.trees.shape[0] - 1):
         a = world.trees[k, TREE_DOF]
         b = world.trees[k + 1, TREE_DOF]
@@ -332,7 +333,7 @@ def solve_island(
         lu_factor(S, size, m.perm)
         m.nearly[i] = 1 if eps * add_compliance_velocity(m, S, h, u, end) > COMPLIANCE_ERROR else 0
         at_velocity(world, m, m.compliance_velocity, POSES)
-        speed_rates(world, work, m, control, False, False, m.compliance_rates)
+        speed_rates(world, work, m, control, False, m.compliance_rates)
         if m.mode.shape[1] > 1:
             asked = view_2d(m.island_compliance_terms, 0, size, columns)
             m.friction_released[i] = 1 if release_conflicting_friction(m, H, right, Y, asked, u, end) else 0

@@ -3,7 +3,7 @@
 Orin, Goswami, Lee, "Centroidal dynamics of a humanoid robot", Autonomous Robots 35 (2013). Moments are taken about the
 centre of mass, body by body, so that no digits are lost far from the world origin.
 
-The derivatives of momentum and of its rate use `column_derivatives` and `derivatives`. A displacement along column s
+The derivatives of momentum and of its rate use those of `derivatives`. A displacement along column s
 changes the momentum beyond by s x* H + I P and the force by s x* F + I Q + 2 B P. A velocity along s changes them by
 I s, and by I (P + dS/dt) + 2 B s. Both moments refer to the centre of mass, which moves with the bodies.
 """
@@ -11,12 +11,18 @@ I s, and by I (P + dS/dt) + 2 B s. Both moments refer to the centre of mass, whi
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
-from contactlab.multibody.kernels.column_derivatives import column_rates
 from contactlab.multibody.kernels.crba import inertia_times, world_inertias
-from contactlab.multibody.kernels.derivatives import cross_force, inertial, link_forces, momenta, twice_gain
+from contactlab.multibody.kernels.derivatives import (
+    column_rates,
+    cross_force,
+    inertial,
+    link_forces,
+    momenta,
+    twice_gain,
+)
+from contactlab.multibody.kernels.dynamics import accelerations, body_forces
 from contactlab.multibody.kernels.kinematics import fill_frames, poses, velocity_of_point
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
-from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.kernels.vectors import (
     add,
@@ -148,7 +154,7 @@ def body_sums(
     order: int,
     out: FloatArray,
 ) -> int:
-    """Fill out (17,); return `GOOD`, or the code of the failure. The workspace is as long as for `rnea`.
+    """Fill out (17,); return `GOOD`, or the code of the failure.
 
     Order 0: mass and centre of mass; 1: also linear momentum, angular momentum about the centre of mass and kinetic
     energy (out[4:11]); 2: also the rates of both momenta at the accelerations ``a`` (out[11:17]), without gravity.
@@ -191,7 +197,7 @@ def centroidal_columns(
     """Fill A (6, nv) with momentum about the centre of mass per unit of each entry of v.
 
     Return `GOOD`, or the code of the failure. Each column is the composite inertia beyond a joint times its motion
-    column (Featherstone 2008, section 6.2, before the projection). The workspace is as long as for `crba`. ``fixed``
+    column (Featherstone 2008, section 6.2, before the projection). ``fixed``
     (4,) is the mass of the bodies fixed to the world and its first moment.
     """
     # kinematics
@@ -235,7 +241,7 @@ def centroidal_rates(
     """Fill out (4, 6, nv); return `GOOD`, or the code of the failure.
 
     Momentum, angular part first, by q and by v, then its rate at the accelerations ``a`` by q and by v; ``fixed`` as
-    for `body_sums`. The workspace is as long as for `dynamics_derivatives`.
+    for `body_sums`.
     """
     # kinematics and views
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)

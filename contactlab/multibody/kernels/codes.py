@@ -43,8 +43,8 @@ SCRATCH: Final = MATRICES + 2 * (VECTOR_WIDTH - 1)
 
 PER_LINK, PER_DOF = 26, 6
 
-# Length of the stack memory of kernels called from Python, for models of up to about 50 links; 32 KiB.
-STACK: Final = 4096
+# Length of the stack memory of kernels called from Python, for models of up to about 50 links; 40 KiB.
+STACK: Final = 5120
 
 # Length of a custom joint's row: R (9), p (3), S as up to six columns of six (36), c (6).
 CUSTOM_ROW: Final = 54
@@ -63,39 +63,10 @@ def head_size(nl: int, nv: int) -> int:
     return 32 + 26 * nl + 6 * nv
 
 
-def rnea_size(nl: int, nv: int) -> int:
-    """Return the length for `rnea`: accelerations and forces of the links."""
-    return 32 + 38 * nl + 6 * nv
+def work_size(nl: int, nv: int) -> int:
+    """Return the length of a workspace for every kernel of a model.
 
-
-def crba_size(nl: int, nv: int) -> int:
-    """Return the length for `crba`: composite inertias."""
-    return 32 + 36 * nl + 6 * nv
-
-
-def aba_size(nl: int, nv: int) -> int:
-    """Return the length for `aba`: accelerations, forces, rigid and articulated inertias, U and 1 / D."""
-    return 32 + 71 * nl + 13 * nv
-
-
-def derivatives_size(nl: int, nv: int) -> int:
-    """Return the length for `dynamics_derivatives`.
-
-    Accelerations, forces, inertias, momenta, external forces, rates of columns, and a.
+    The longest parts are the articulated inertias of `aba` with all that it needs, and the rates of columns of
+    `dynamics_derivatives`.
     """
-    return 32 + 66 * nl + 26 * nv
-
-
-def factor_size(nl: int, nv: int) -> int:
-    """Return the length for `factor_inertia`: rigid and articulated inertias."""
-    return 32 + 59 * nl + 6 * nv
-
-
-def point_size(nl: int, nv: int) -> int:
-    """Return the length for `point_motion` and `point_columns`: accelerations, a pose and a point."""
-    return 47 + 32 * nl + 6 * nv
-
-
-def point_rates_size(nl: int, nv: int) -> int:
-    """Return the length for `point_rates`: accelerations, rates of columns, a pose and a point."""
-    return 47 + 32 * nl + 24 * nv
+    return 47 + 71 * nl + 26 * nv

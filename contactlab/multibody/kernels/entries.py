@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from contactlab.multibody.kernels.articulated import aba, factor_inertia, solve_inertia
 from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns, centroidal_rates
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
+from contactlab.multibody.kernels.dynamics import aba, factor_inertia, rnea, solve_inertia
 from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import LINKS, NQ, NV, model_and_workspace_views, stack
-from contactlab.multibody.kernels.newton_euler import rnea
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.kernels.vectors import copy, fill
@@ -200,7 +199,7 @@ def point_motions(
     q, v, a, point, custom, body, order = operands
     for b in range(start, stop):
         codes[b] = point_motion(
-            I, F, row(q, b), row(v, b), row(a, b), row(custom, b), W, NOTHING, body, row(point, b), order, out[b]
+            I, F, row(q, b), row(v, b), row(a, b), row(point, b), row(custom, b), W, NOTHING, body, order, out[b]
         )
 
 
@@ -213,7 +212,7 @@ def point_jacobians(
     poses, J = out
     for b in range(start, stop):
         codes[b] = point_columns(
-            I, F, row(q, b), row(custom, b), W, NOTHING, body, row(point, b), first, poses[b], J[b]
+            I, F, row(q, b), row(point, b), row(custom, b), W, NOTHING, body, first, poses[b], J[b]
         )
 
 
@@ -235,9 +234,11 @@ def sums_over_bodies(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
     """Fill out (B, 17) by `body_sums`."""
-    q, v, a, custom, fixed, order = operands
+    q, v, a, fixed, custom, order = operands
     for b in range(start, stop):
-        codes[b] = body_sums(I, F, row(q, b), row(v, b), row(a, b), fixed, row(custom, b), W, NOTHING, order, out[b])
+        codes[b] = body_sums(
+            I, F, row(q, b), row(v, b), row(a, b), row(fixed, b), row(custom, b), W, NOTHING, order, out[b]
+        )
 
 
 @kernel
@@ -245,9 +246,9 @@ def centroidal_momentum_matrix(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, A: FloatArray
 ) -> None:
     """Fill A (B, 6, nv) by `centroidal_columns`."""
-    q, custom, fixed = operands
+    q, fixed, custom = operands
     for b in range(start, stop):
-        codes[b] = centroidal_columns(I, F, row(q, b), fixed, row(custom, b), W, NOTHING, A[b])
+        codes[b] = centroidal_columns(I, F, row(q, b), row(fixed, b), row(custom, b), W, NOTHING, A[b])
 
 
 @kernel

@@ -16,7 +16,6 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.multibody.kernels.articulated import aba
 from contactlab.multibody.kernels.centroidal import energies
 from contactlab.multibody.kernels.codes import (
     CUSTOM,
@@ -26,8 +25,9 @@ from contactlab.multibody.kernels.codes import (
     NOTHING,
     SPHERICAL,
     VELOCITIES,
-    aba_size,
+    work_size,
 )
+from contactlab.multibody.kernels.dynamics import aba
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
@@ -139,7 +139,7 @@ ROUNDING: Final = 1e-13
 
 def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
     """Return the length of the memory: vectors of velocities, two configurations, energies and a workspace."""
-    return VECTORS * nv + 2 * nq + 18 + aba_size(nl, nv)
+    return VECTORS * nv + 2 * nq + 18 + work_size(nl, nv)
 
 
 @kernel(inner=True)

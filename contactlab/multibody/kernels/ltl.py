@@ -14,12 +14,15 @@ from contactlab.spatial.kernels.vectors import are_finite, copy, fill
 from lcp.kernels import kernel
 
 
-@kernel(inner=True)
-def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
-    """Overwrite L with its factor; only entries on branches of the lower triangle are read and written.
+@kernel
+def factor_ltl(dof_parent: IntArray, diagonal: FloatArray, L: FloatArray) -> int:
+    """Overwrite L with its factor; return `GOOD`, or `SINGULAR` - j if the pivot of (j, j) is rounding.
 
-    Return `GOOD`, or `SINGULAR` - k if the pivot of degree of freedom k is not positive.
+    Only entries on branches of the lower triangle are read and written. ``diagonal`` (n,) is scratch. A pivot that is
+    not positive, or NaN, is also singular.
     """
+    for k in range(L.shape[0]):
+        diagonal[k] = L[k, k]
     for k in range(L.shape[0] - 1, -1, -1):
         # every subtraction so far was positive, so the original diagonal bounds the loss
         if not L[k, k] > 0.0:
@@ -44,48 +47,7 @@ def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
                 other[j] -= factor * row[j]
                 j = dof_parent[j]
             i = dof_parent[i]
-    return GOOD
-
-
-@kernel(inner=True)
-def factor_dense(L: FloatArray) -> int:
-    """Overwrite L with its factor; the whole lower triangle is read and written, and stays zero off the branches.
-
-    Return `GOOD`, or `SINGULAR` - k if the pivot of degree of freedom k is not positive. This is faster than
-    `factor_sparse` if few entries are off the branches, because rows are contiguous.
-    """
     for k in range(L.shape[0] - 1, -1, -1):
-        # row of the factor
-        row = L[k]
-        if not row[k] > 0.0:
-            return SINGULAR - k
-        pivot = np.sqrt(row[k])
-        inverse = 1.0 / pivot
-        row[k] = pivot
-        for j in range(k):
-            row[j] *= inverse
-        # update of the rows below
-        for i in range(k):
-            factor = row[i]
-            other = L[i]
-            for j in range(i + 1):
-                other[j] -= factor * row[j]
-    return GOOD
-
-
-@kernel
-def factor_ltl(dof_parent: IntArray, dense: int, diagonal: FloatArray, L: FloatArray) -> int:
-    """Overwrite L with its factor; return `GOOD`, or `SINGULAR` - j if the pivot of (j, j) is rounding.
-
-    ``dense`` = 1 selects `factor_dense`, 0 `factor_sparse`. ``diagonal`` (n,) is filled with the diagonal before.
-    """
-    n = L.shape[0]
-    for k in range(n):
-        diagonal[k] = L[k, k]
-    code = factor_dense(L) if dense else factor_sparse(dof_parent, L)
-    if code != GOOD:
-        return code
-    for k in range(n - 1, -1, -1):
         if not L[k, k] * L[k, k] > PIVOT * diagonal[k]:
             return SINGULAR - k
     return GOOD
@@ -143,48 +105,31 @@ def solve_l(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
 
 
 @kernel
-def solve_vector_lt(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArray) -> None:
+def solve_vector_lt(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
     """Overwrite one vector x (n,) with L^-T x."""
     for i in range(L.shape[0] - 1, -1, -1):
         # own entry
         row = L[i]
         own = x[i] / row[i]
         x[i] = own
-        # its effect on the others
-        if dense:
-            for j in range(i):
-                x[j] -= row[j] * own
-        else:
-            j = dof_parent[i]
-            while j >= 0:
-                x[j] -= row[j] * own
-                j = dof_parent[j]
+        # its effect on the branch
+        j = dof_parent[i]
+        while j >= 0:
+            x[j] -= row[j] * own
+            j = dof_parent[j]
 
 
 @kernel
-def solve_vector_l(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArray) -> None:
+def solve_vector_l(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
     """Overwrite one vector x (n,) with L^-1 x."""
     for i in range(L.shape[0]):
         row = L[i]
         rest = x[i]
-        if dense:
-            # four sums: each addition of a single one would wait for the last
-            a = b = c = d = 0.0
-            whole = i - i % 4
-            for j in range(0, whole, 4):
-                a += row[j] * x[j]
-                b += row[j + 1] * x[j + 1]
-                c += row[j + 2] * x[j + 2]
-                d += row[j + 3] * x[j + 3]
-            for j in range(whole, i):
-                a += row[j] * x[j]
-            rest -= (a + b) + (c + d)
-        else:
-            # along the branch
-            j = dof_parent[i]
-            while j >= 0:
-                rest -= row[j] * x[j]
-                j = dof_parent[j]
+        # along the branch
+        j = dof_parent[i]
+        while j >= 0:
+            rest -= row[j] * x[j]
+            j = dof_parent[j]
         x[i] = rest / row[i]
 
 

@@ -1,6 +1,6 @@
 """Points of bodies: positions, motion and Jacobians, and the derivatives of their motion by q and v.
 
-See `column_derivatives` for the derivatives of the links. d is the vector from the origin of the spatial vectors to a
+See `derivatives` for the derivatives of the links. d is the vector from the origin of the spatial vectors to a
 point of a body. The point moves by e = s_lin + s_ang x d along a column s. Then
 
     u   = V_lin + w x d            du   = dV_lin + dV_ang x d + w x e
@@ -10,10 +10,10 @@ point of a body. The point moves by e = s_lin + s_ang x d along a column s. Then
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
-from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.derivatives import column_rates
+from contactlab.multibody.kernels.dynamics import accelerations
 from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, matrix_product, velocity_of_point
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.kernels.vectors import (
     add,
@@ -146,15 +146,15 @@ def point_motion(
     q: FloatArray,
     v: FloatArray,
     a: FloatArray,
+    point: FloatArray,
     custom: FloatArray,
     W: FloatArray,
     ready: int,
     body: int,
-    point: FloatArray,
     order: int,
     out: FloatArray,
 ) -> int:
-    """Fill ``out`` with the motion of one point; return `GOOD`, or the place in q of an invalid quaternion.
+    """Fill ``out`` with the motion of one point; return `GOOD`, or the code of the failure.
 
     Order 0: position, out (3,); 1: angular and linear velocity, out (6,); 2: accelerations, out (6,). ``a`` of length 0
     stands for no accelerations of the joints.
@@ -178,7 +178,7 @@ def point_motion(
         A = view_2d(W, f.start, nl, 6)
         accelerations(t, f.S, f.C, a, 0.0, A)
         acceleration_at(t, f.p, f.V, A, link, x, out)
-    return GOOD
+    return GOOD if are_finite(out) else NOT_FINITE
 
 
 @kernel
@@ -186,18 +186,18 @@ def point_columns(
     I: IntArray,
     F: FloatArray,
     q: FloatArray,
+    point: FloatArray,
     custom: FloatArray,
     W: FloatArray,
     ready: int,
     body: int,
-    point: FloatArray,
     first: int,
     pose: FloatArray,
     J: FloatArray,
 ) -> int:
     """Fill J, zeroed by the caller, with the Jacobian of one point, and ``pose`` (12,) with the body's pose.
 
-    ``first`` as for `jacobian_at`. Return `GOOD`, or the place in q of an invalid quaternion.
+    ``first`` as for `jacobian_at`. Return `GOOD`, or the code of the failure.
     """
     code = fill_frames(I, F, q, q, custom, ready, POSES, W)
     if code != GOOD:
@@ -207,7 +207,7 @@ def point_columns(
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)
     jacobian_at(t, f.p, f.S, t.body_link[body] if body >= 0 else -1, x, first, J)
-    return GOOD
+    return GOOD if are_finite(pose) and are_finite(x) else NOT_FINITE
 
 
 @kernel

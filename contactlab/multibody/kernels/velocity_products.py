@@ -353,10 +353,10 @@ def limit_products(
             w[j] = momentum[j] - h * (bias[j] - weight)
             diagonal[j] = L[j, j]
     # velocities in the place of the bias; `factor_ltl` leaves the upper triangle of M
-    if factor_ltl(branch, 0, bias, L) == GOOD:
+    if factor_ltl(branch, bias, L) == GOOD:
         copy(w, bias)
-        solve_vector_lt(branch, 0, L, bias)
-        solve_vector_l(branch, 0, L, bias)
+        solve_vector_lt(branch, L, bias)
+        solve_vector_l(branch, L, bias)
         after = 0.0
         for j in range(n):
             after += 0.5 * bias[j] * w[j]

@@ -19,11 +19,9 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.joint_data import (
     ONE_AXIS,
-    Calibration,
     JointData,
     JointLimits,
     Mimic,
-    SafetyController,
     followers,
 )
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
@@ -31,7 +29,7 @@ from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.packing import NegativeMomentError, link_masses, structure
 from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
 from contactlab.multibody.urdf.reading import Element, number, origin, quoted, read, vector, warn_of
-from contactlab.spatial.arrays import FloatArray, set_fields
+from contactlab.spatial.arrays import FloatArray, set_fields, unit_axis
 from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
@@ -90,9 +88,7 @@ def planar(axis: FloatArray) -> Composite:
     order x, y, z. e1 is this axis projected on the plane and normalised, and e2 = n x e1: (x, y) for the axis z, (y, z)
     for x, (z, x) for y. The format leaves the choice open.
     """
-    largest = float(np.max(np.abs(axis)))
-    n = axis / largest
-    n = n / np.linalg.norm(n)
+    n = unit_axis(axis, "axis", MultibodyError)
     follows = np.eye(3)[(int(np.argmax(np.abs(n))) + 1) % 3]
     e1 = follows - (follows @ n) * n
     e1 = e1 / np.linalg.norm(e1)
@@ -100,7 +96,7 @@ def planar(axis: FloatArray) -> Composite:
 
 
 def _with_limits(data: JointData, element: Element) -> JointData:
-    """Return ``data`` with <limit>, <dynamics>, <mimic>, <safety_controller> and <calibration>."""
+    """Return ``data`` with <limit>, <dynamics> and <mimic>."""
     changes: dict[str, Any] = {}
     limit, dynamics = element.only("limit"), element.only("dynamics")
     if limit is not None:
@@ -112,21 +108,12 @@ def _with_limits(data: JointData, element: Element) -> JointData:
                 raise limit.error(f"lower {changes['lower']:g} exceeds upper {changes['upper']:g}")
     if dynamics is not None:
         changes |= {name: number(dynamics, name, 0.0, least=0.0) for name in ("damping", "friction")}
-    mimic, safety = element.only("mimic"), element.only("safety_controller")
+    mimic = element.only("mimic")
     if mimic is not None:
         if data.kind not in ONE_AXIS:
             raise mimic.error(f"a {data.kind} joint cannot mimic one coordinate")
         offset, multiplier = number(mimic, "offset", 0.0), number(mimic, "multiplier", 1.0)
         changes["mimic"] = Mimic(mimic.text("joint"), multiplier, offset)
-    if safety is not None:
-        lower, upper = _limit(safety, "soft_lower_limit", 0.0), _limit(safety, "soft_upper_limit", 0.0)
-        gains = number(safety, "k_position", 0.0), number(safety, "k_velocity")
-        changes["safety"] = SafetyController(lower, upper, *gains)
-    calibration = element.only("calibration")
-    if calibration is not None:
-        named = calibration.attributes
-        edges = (number(calibration, name) if name in named else None for name in ("rising", "falling"))
-        changes["calibration"] = Calibration(*edges)
     return replace(data, **changes)
 
 

@@ -81,8 +81,8 @@ def solve_tree(world: PackedWorld, work: StepWork, k: int, Y: FloatArray) -> Non
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
     L = view_2d(work.L, world.trees[k, TREE_BLOCK], n, n)
-    solve_vector_lt(branch, 0, L, Y)
-    solve_vector_l(branch, 0, L, Y)
+    solve_vector_lt(branch, L, Y)
+    solve_vector_l(branch, L, Y)
 
 
 @kernel(inner=True)

@@ -33,11 +33,11 @@ from contactlab.multibody.kernels.codes import (
     VELOCITIES,
 )
 from contactlab.multibody.kernels.crba import composite_matrix, world_inertias
+from contactlab.multibody.kernels.dynamics import joint_forces, link_forces
 from contactlab.multibody.kernels.integration import integrate_configuration, runge_kutta
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, frames, tree
 from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
-from contactlab.multibody.kernels.newton_euler import joint_forces, link_forces
 from contactlab.multibody.kernels.velocity_products import (
     gyroscopic_impulse,
     is_free_rotor,
@@ -151,7 +151,7 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
         if joints is not None:
             add_implicit(joints, work.q, h, a, b, L, work.Mv)
         # The bias of this tree is not needed any more: its buffer is reused.
-        code = factor_ltl(branch, 0, work.bias[a:b], L)
+        code = factor_ltl(branch, work.bias[a:b], L)
         if code != GOOD:
             # Continue, because the energy ledger needs the momenta of the other trees.
             if singular < 0:
@@ -160,8 +160,8 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
         # the free velocity
         velocity = work.v_free[a:b]
         copy_array(work.Mv[a:b], velocity)
-        solve_vector_lt(branch, 0, L, velocity)
-        solve_vector_l(branch, 0, L, velocity)
+        solve_vector_lt(branch, L, velocity)
+        solve_vector_l(branch, L, velocity)
     if singular >= 0:
         return FAILURE_SINGULAR + singular
     for j in range(nv):
@@ -226,8 +226,8 @@ def move_tree(world: PackedWorld, work: StepWork, k: int, h: float, wanted: int)
     if row[FREE_KIND] != FREE_ALONE:
         branch = world.branch[a:b]
         L = view_2d(work.L, world.trees[k, TREE_BLOCK], n, n)
-        solve_vector_lt(branch, 0, L, start)
-        solve_vector_l(branch, 0, L, start)
+        solve_vector_lt(branch, L, start)
+        solve_vector_l(branch, L, start)
         for j in range(n):
             start[j] += work.v_free[a + j]
     # integrate from there

@@ -1,4 +1,4 @@
-"""Derivatives of impulse and momentum of a step without constraint forces, and of the motion of free trees.
+"""Derivatives of impulse and momentum of a step without constraint forces, and of laws by parameters of the world.
 
 These are the right-hand side of a step's derivative. With constraint forces and their wrenches held constant,
 
@@ -10,6 +10,10 @@ chains are differentiated by differences.
 
 The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences, in
 `linearization.memory`. The number of substeps is the step's, so that the method makes the same decisions on both sides.
+
+A parameter is differentiated by from two worlds with nearby values, which may differ only in numbers: masses,
+materials, gains, bounds. State, velocity after the step and forces are constant; impulses and laws of rows are computed
+for the other world, by the kernels of the step.
 """
 
 from __future__ import annotations
@@ -17,31 +21,41 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.linearization.kernels.contact_frames import at_start, copy, dot
-from contactlab.linearization.kernels.layout import DerivativeWork
+from contactlab.contact.kernels.contact_rows import pair_restitution
+from contactlab.formulation.kernels.laws import unilateral_law
+from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, dot, read_contacts
+from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, DerivativeWork
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
-from contactlab.multibody.kernels.velocity_products import (
-    is_free_rotor,
-    limiter_weight,
-    midpoint_spin,
-    rotation_load,
-)
-from contactlab.spatial.kernels.vectors import cross, put, vector
+from contactlab.multibody.kernels.velocity_products import is_free_rotor, limiter_weight, midpoint_spin, rotation_load
+from contactlab.spatial.kernels.vectors import copy, cross, linear, opposite, put, rotate_inverse, vector
+from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.stepping.kernels.free_motion import free_motion, move_tree, turns_fast
+from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
+    CONTACT_ID,
+    GAP,
     GYROSCOPIC_EXPLICIT,
     GYROSCOPIC_IMPLICIT,
+    HALF_SPACE,
+    RESTITUTION,
+    SHAPE_A,
+    SHAPE_B,
+    TREE_BLOCK,
     TREE_DOF,
     TREE_LINK,
+    VN_MINUS,
+    Chunk,
+    Collision,
     FloatArray,
     IntArray,
     JointRows,
     PackedWorld,
     Parameters,
+    StepControl,
     StepWork,
 )
 from lcp.compiler.views import view_1d, view_2d
@@ -94,9 +108,7 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     Otherwise there are no new ones, because the step has no gyroscopic term ("off").
     """
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
-    Ri, a = f.R[i], t.iv[i]
-    com = t.com[i]
-    x, y, z = com[0], com[1], com[2]
+    a, com = t.iv[i], t.com[i]
     scratch = view_1d(m.V, 0, 160)
     six, I, B = view_1d(scratch, 0, 6), view_2d(scratch, 6, 3, 3), view_2d(scratch, 15, 3, 6)
     C, torque, by_turn = view_2d(scratch, 33, 3, 3), view_1d(scratch, 45, 3), view_2d(scratch, 48, 3, 3)
@@ -108,7 +120,7 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     I[0, 1], I[0, 2], I[1, 2] = six[3], six[4], six[5]
     I[1, 0], I[2, 0], I[2, 1] = six[3], six[4], six[5]
     # The torque changes with the body's rotation e by com x (b x e) = b (com . e) - e (com . b).
-    product = x * b[0] + y * b[1] + z * b[2]
+    product = com[0] * b[0] + com[1] * b[1] + com[2] * b[2]
     for k in range(3):
         for l in range(3):
             by_turn[k, l] = b[k] * com[l] - (product if k == l else 0.0)
@@ -137,13 +149,9 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
             m.X[first + k, 2 * nv + first + l] += C[k, l]
         if t.kind[i] == FLOATING:
             for l in range(3):
-                # The axis of the force in body axes, and com x axis.
-                sx, sy, sz = -f.S[a + l, 3], -f.S[a + l, 4], -f.S[a + l, 5]
-                ux = Ri[0] * sx + Ri[3] * sy + Ri[6] * sz
-                uy = Ri[1] * sx + Ri[4] * sy + Ri[7] * sz
-                uz = Ri[2] * sx + Ri[5] * sy + Ri[8] * sz
-                value = C[k, 0] * (y * uz - z * uy) + C[k, 1] * (z * ux - x * uz) + C[k, 2] * (x * uy - y * ux)
-                m.X[first + k, 2 * nv + a + l] += value
+                # Com x the axis of the force, in body axes.
+                arm = cross(vector(com), rotate_inverse(f.R[i], opposite(linear(f.S[a + l]))))
+                m.X[first + k, 2 * nv + a + l] += C[k, 0] * arm[0] + C[k, 1] * arm[1] + C[k, 2] * arm[2]
 
 
 @kernel
@@ -252,3 +260,113 @@ def move_again(
     for k in range(parts.shape[0]):
         if parts[k] > 0:
             move_tree(world, work, k, h, parts[k])
+
+
+#: A force within this fraction of a nearby world's bound counts as at the bound.
+NEARLY: Final = 1e-3
+
+
+@kernel(inner=True)
+def factor_times(branch: IntArray, L: FloatArray, x: FloatArray, y: FloatArray, out: FloatArray) -> None:
+    """Fill out (n,) with L^T L x, for a factor along branches; y (n,) is scratch."""
+    n = x.shape[0]
+    # y = L x, then L^T y.
+    for i in range(n):
+        y[i] = L[i, i] * x[i]
+        out[i] = 0.0
+        j = branch[i]
+        while j >= 0:
+            y[i] += L[i, j] * x[j]
+            j = branch[j]
+    for i in range(n):
+        out[i] += L[i, i] * y[i]
+        j = branch[i]
+        while j >= 0:
+            out[j] += L[i, j] * y[i]
+            j = branch[j]
+
+
+@kernel(inner=True)
+def friction_of(world: PackedWorld, c: Collision | None, ints: IntArray, mu: float) -> float:
+    """Return the coefficient of friction of a contact in a world, or ``mu`` if its surfaces have none."""
+    if ints[SHAPE_B] < 0:
+        return mu
+    # With a half-space whose shapes detection does not distinguish.
+    if ints[SHAPE_A] < 0 and ints[HALF_SPACE] >= 0 and ints[CONTACT_ID] >= 0:
+        return world.pair_mu[ints[SHAPE_B], ints[HALF_SPACE]]
+    a, b = materials_of(world, ints)
+    if c is not None and a >= 0:
+        return c.pair_mu[a, b]
+    return mu
+
+
+@kernel
+def add_parameter_difference(
+    world: PackedWorld,
+    work: StepWork,
+    chunk: Chunk,
+    control: StepControl,
+    p: Parameters,
+    collision: Collision | None,
+    joints: JointRows | None,
+    lengths: FloatArray,
+    m: DerivativeWork,
+    column: int,
+    weight: float,
+) -> None:
+    """Add ``weight`` times impulses and laws of a step in a world of the same layout to the column of a parameter.
+
+    Impulses Mv - M v+ go to m.by_parameter. k + gamma f and bounds of forces go to m.by_law for contacts, and to
+    m.by_row for joint rows. The step is the last one of the loop, and v+ and f are its results. work.q and work.v
+    become the state of its start.
+    """
+    nv, h = m.v.shape[0], p.last_h
+    # Impulses without constraint forces.
+    before = p.h
+    p.h = h
+    at_start(world, work, m)
+    free_motion(world, work, joints, h, p)
+    y, out = m.way[:nv], m.way[nv : 2 * nv]
+    for k in range(world.trees.shape[0] - 1):
+        a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
+        L = view_2d(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
+        factor_times(world.branch[a:b], L, m.v_plus[a:b], y[a:b], out[a:b])
+        for j in range(a, b):
+            m.by_parameter[j, column] += weight * (work.Mv[j] - out[j])
+    # Laws of the contacts: normal rows, and bounds of friction.
+    read_contacts(world, work, lengths, m, control)
+    at_velocity(world, m, m.v_plus, NOTHING)
+    contact_frames(world, work, m, control)
+    for c in range(control.n_contacts):
+        own, floats, ints = m.contact[c], work.contact_float[c], work.contact_int[c]
+        free = own[RATE] + dot(m.frame[c, 0], work.v_free) - dot(m.frame[c, 0], m.v_plus)
+        a, b = materials_of(world, ints)
+        e = 0.0
+        if a >= 0:
+            e = pair_restitution(world.restitution, a, b, -floats[VN_MINUS])
+        stiffness, dissipation = compliance_of(world, ints)
+        gap, approach, fastest = floats[GAP], floats[VN_MINUS], fastest_of(world, ints, p, PUSH_RATE)
+        own_k, gamma = unilateral_law(
+            gap, approach, free, h, e, p.restitution_threshold, p.erp, p.cfm, stiffness, dissipation, fastest
+        )
+        if e > 0.0 and floats[RESTITUTION] == 0.0 and gap > 0.0 and own_k == e * approach and fastest < math.inf:
+            # Without restitution an impact closes its gap: k jumps. Only the effect of e beyond the jump is included.
+            own_k += gap / h
+        m.by_law[c, 0, column] += weight * (own_k + gamma * own[FORCE])
+        m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)
+        for cone in range(1, m.mode.shape[1]):
+            m.by_law[c, 1 + cone, column] += weight * own[BOUND + cone]
+    # Laws and bounds of joint rows.
+    if joints is not None:
+        for record in range(control.chunk_joints):
+            entry = chunk.joint[record]
+            wanted, softness, low, high = joint_law(work, joints, entry.row, p)
+            m.by_row[record, 0, column] += weight * (wanted + softness * entry.force)
+            bound = 0.0
+            # The bound matters only if the force is at the bound in the world itself.
+            if entry.force >= high * (1.0 - NEARLY) and high > 0.0:
+                bound = high
+            elif entry.force <= low * (1.0 - NEARLY) and low < 0.0:
+                bound = low
+            m.by_row[record, 1, column] += weight * bound
+    p.h = before

@@ -11,7 +11,7 @@ from refusals import assert_fields
 from contactlab import impact
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.impact import ALL_LAWS, ContactMotion, ImpactError, ImpactLaw, Newton, Poisson, Stronge, impact_map
-from contactlab.plotting import plot_painleve, plot_routh
+from contactlab.plotting import plot_routh
 from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 from problem_data import ConstraintVelProblemData
 
@@ -134,14 +134,6 @@ def test_comparison_takes_laws_of_the_user():
     table = impact.compare(disk(1.0, 0.0, 1.0, 0.2), {"mine": Plastic(), "theirs": Newton(0.0)})
     np.testing.assert_array_equal(table["mine"].v_plus, table["theirs"].v_plus)
     assert list(impact.compare(disk(1.0, 0.0, 1.0, 0.2), [Plastic()]).outcomes) == ["0: Plastic"]
-
-
-def test_pictures_are_written(tmp_path):
-    """Both diagrams, as PNG."""
-    diagram = impact.routh_diagram(rod(0.5, 2.0), restitution=0.8)
-    assert plot_routh(tmp_path / "routh.png", diagram).stat().st_size > 10_000
-    scan = impact.painleve_scan(np.linspace(0.2, 1.4, 5), np.linspace(0.5, 3.0, 5))
-    assert plot_painleve(tmp_path / "painleve.png", scan).stat().st_size > 5_000
 
 
 @pytest.mark.parametrize(

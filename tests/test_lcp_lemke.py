@@ -13,7 +13,7 @@ from lcp.catalog import murty
 from lcp.compiler.views import _view_1d, _view_2d
 from lcp.kernels import lemke as k
 from lcp.kernels import lemke_tableau as lt
-from lcp.kernels.lemke_exchanges import in_eights, padded
+from lcp.kernels.lemke_exchanges import padded
 
 
 def random_problem(seed: int, n: int, kind: str) -> lcp.LCP:
@@ -181,16 +181,6 @@ def test_late_exchanges_give_the_same_bits(n: int, look: float) -> None:
     t, M, _, rng = fresh(n, n)
     exchanged_at_random(t, M, rng, look)
     assert not t.T[:, n : padded(n)].any()
-
-
-@pytest.mark.parametrize("n", [1, 3, 8, 9, 31, 32])
-def test_a_small_tableau_kept_whole_has_the_same_bits(n: int) -> None:
-    """If every exchange is applied to all columns immediately, they equal the textbook's, in whole vectors."""
-    t, M, _, rng = fresh(n, n)
-    lt.store_all(t, M)
-    assert t.counts[lt.WHOLE_KEPT] == 1
-    exchanged_at_random(t, M, rng, 1.0)
-    assert not t.T[:, n : in_eights(n)].any()
 
 
 def exchanged_at_random(t: lt.Tableau, M: Matrix, rng: np.random.Generator, look: float) -> None:

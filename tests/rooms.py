@@ -1,16 +1,13 @@
 """The room that each file of tests is about: among the rooms it imports, the highest in the order of the layers.
 
-``pytest --room impact`` runs the tests of one room; ``python tests/rooms.py`` prints the table of `docs/tests.md`;
-``python tests/rooms.py SUITE.xml ...`` reads runs with ``pytest --junitxml=SUITE.xml`` and prints minutes by room.
+``pytest --room impact`` runs the tests of one room; ``python tests/rooms.py`` prints the table of `docs/tests.md`.
 """
 
 import ast
 import functools
-import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
 #: Modules that use everything, so that no package is above them: they read the whole package, pages and commands.
@@ -86,23 +83,5 @@ def _names(files: list[Path]) -> str:
     return ", ".join(file.stem.removeprefix("test_") for file in files)
 
 
-def minutes(reports: Iterable[Path]) -> str:
-    """Minutes of the tests of each room in junit's reports, one worker, and its slowest file."""
-    seconds: dict[str, dict[str, float]] = {}
-    for report in reports:
-        for case in ElementTree.parse(report).iter("testcase"):
-            name = next(part for part in case.attrib["classname"].split(".") if part.startswith("test_"))
-            files = seconds.setdefault(room_of(TESTS / f"{name}.py"), {})
-            files[name] = files.get(name, 0.0) + float(case.attrib["time"])
-    lines = ["| room | minutes | most in |", "| --- | --- | --- |"]
-    for room in (*order(), WHOLE):
-        if files := seconds.get(room):
-            longest = max(files, key=lambda name: files[name])
-            share = f"{longest.removeprefix('test_')} ({files[longest] / 60:.1f})"
-            lines.append(f"| `{room}` | {sum(files.values()) / 60:.1f} | {share} |")
-    return "\n".join(lines) + "\n"
-
-
 if __name__ == "__main__":
-    given = [Path(name) for name in sys.argv[1:]]
-    print(minutes(given) if given else table(), end="")
+    print(table(), end="")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from refusals import assert_messages
 
 import lcp
-import problem_data
 from contactlab import ConstraintSolveError, ConstraintSolver
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.forces import certify_forces
@@ -334,15 +333,3 @@ def test_blocks_put_boxed_rows_last() -> None:
     for name, value in box_fields(data).items():
         assert np.array_equal(np.asarray(getattr(again, name)), value), name
     assert again.kG.tolist() == data.kG.tolist()
-
-
-def test_a_saved_problem_gives_the_same_bits(tmp_path: Any) -> None:
-    """Infinite bounds included, and its solution too."""
-    data = random_problem(6, nb=2, lo=[-INF, -1.0, 4.0], hi=[INF, INF, 4.0])
-    problem_data.save(tmp_path / "boxed.npz", data)
-    again = problem_data.load(tmp_path / "boxed.npz")
-    assert isinstance(again, ConstraintVelProblemData)
-    for name, a, b in zip(data.blocks()._fields, data.blocks(), again.blocks(), strict=True):
-        assert np.array_equal(a, b), name
-    before, after = (ConstraintSolver().solve_discretized_problem(one, H) for one in (data, again))
-    assert np.array_equal(before.forces.packed(), after.forces.packed())

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -185,13 +183,11 @@ def test_progress_without_a_terminal_is_a_few_lines(capsys: pytest.CaptureFixtur
 
 
 def test_a_slow_run_says_so_on_a_terminal_alone(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    """One line, taken away at the end; nothing is written elsewhere, nor of runs on other threads, nor at once."""
+    """One line, taken away at the end; nothing is written elsewhere, nor at once."""
     with ExitStack() as held:
         assert notice_monitor.default_progress(held) is None
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-        update = notice_monitor.default_progress(held)
-        assert update is not None
-        update(1, 10)
+        notice_monitor.default_progress(held)(1, 10)
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(notice_monitor, "PATIENCE", 0.0)
         update = notice_monitor.default_progress(held)
@@ -200,18 +196,6 @@ def test_a_slow_run_says_so_on_a_terminal_alone(capsys: pytest.CaptureFixture[st
         assert re.fullmatch(r"\r\x1b\[Ksimulate: 5 of 10 steps, 0 s, about 0 s to go", capsys.readouterr().err)
         update(10, 10)
         assert capsys.readouterr().err == notice_monitor.EMPTY
-        # Of a run that is gone on with what was done before took no time.
-        clock = iter((0.0, 8.0))
-        monkeypatch.setattr(notice_monitor, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-        update = notice_monitor.default_progress(held, 90)
-        update(92, 100)
-        assert capsys.readouterr().err.endswith("92 of 100 steps, 8 s, about 32 s to go")
-    assert capsys.readouterr().err == notice_monitor.EMPTY
-    others: list[object] = []
-    thread = Thread(target=lambda: others.append(notice_monitor.default_progress(ExitStack())))
-    thread.start()
-    thread.join()
-    assert others == [None]
 
 
 def test_help_needs_nothing_heavy() -> None:

@@ -350,21 +350,14 @@ def test_ill_formed_arguments_of_velocities_are_named() -> None:
     """Lengths, signs and a set of another model are checked."""
     bar = FourBar()
     model = bar.model()
-    cs = bar.constraints(model)
-    q = bar.configuration(0.7)
-    for v0, weights, field in ((np.ones(2), np.ones(3), "v0"), (np.ones(3), -np.ones(3), "weights")):
-        with pytest.raises(ConstraintError) as caught:
-            assemble_v(model, q, v0, cs, weights)
-        assert caught.value.field == field
-    for other, given in ((bar.model(), cs), (model, list(cs.constraints)), (model, None)):
-        for call in (
-            lambda other=other, given=given: assemble_v(other, q, np.ones(3), given, np.ones(3)),
-            lambda other=other, given=given: assemble_q(other, q, given, np.ones(3)),
-        ):
-            with pytest.raises(ConstraintError) as caught:
-                call()
-            assert caught.value.field == "cs"
+    cs, q, ones = bar.constraints(model), bar.configuration(0.7), np.ones(3)
     assert_fields(
         ConstraintError,
-        ("t", lambda: assemble_q(model, q, cs, np.ones(3), t=np.nan)),
+        ("v0", lambda: assemble_v(model, q, np.ones(2), cs, ones)),
+        ("weights", lambda: assemble_v(model, q, ones, cs, -ones)),
+        ("cs", lambda: assemble_v(bar.model(), q, ones, cs, ones)),
+        ("cs", lambda: assemble_v(model, q, ones, list(cs.constraints), ones)),
+        ("cs", lambda: assemble_q(bar.model(), q, cs, ones)),
+        ("cs", lambda: assemble_q(model, q, None, ones)),
+        ("t", lambda: assemble_q(model, q, cs, ones, t=np.nan)),
     )

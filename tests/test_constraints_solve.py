@@ -178,26 +178,18 @@ def test_trees_that_are_none(tree):
 def test_bad_input(method):
     """Shapes, entries, symmetry, names and tolerances are checked and the argument is named."""
     H, G, c, gamma = system(1, 4, 2)
-    skew = H.copy()
-    skew[0, 1] += 1.0
-    nan = G.copy()
-    nan[1, 2] = np.nan
-    for operands, field in (
-        ((H[:3], G, c, gamma), "H"),
-        ((skew, G, c, gamma), "H"),
-        ((H, G[:, :3], c, gamma), "G"),
-        ((H, nan, c, gamma), "G"),
-        ((H, G, c[:3], gamma), "H"),
-        ((H, G, c, gamma[:1]), "G"),
-        ((H, G, c, [np.inf, 0.0]), "gamma"),
-    ):
-        with pytest.raises(ConstraintError) as caught:
-            method(*operands)
-        assert caught.value.field == field
-    for more, field in (({"linear_solver": "cholesky"}, "linear_solver"), ({"tolerance": -1.0}, "tolerance")):
-        with pytest.raises(ConstraintError) as caught:
-            method(H, G, c, gamma, **more)
-        assert caught.value.field == field
+    assert_fields(
+        ConstraintError,
+        ("H", lambda: method(H[:3], G, c, gamma)),
+        ("H", lambda: method(H + np.eye(4, k=1), G, c, gamma)),
+        ("G", lambda: method(H, G[:, :3], c, gamma)),
+        ("G", lambda: method(H, np.where(np.arange(8).reshape(2, 4) == 6, np.nan, G), c, gamma)),
+        ("H", lambda: method(H, G, c[:3], gamma)),
+        ("G", lambda: method(H, G, c, gamma[:1])),
+        ("gamma", lambda: method(H, G, c, [np.inf, 0.0])),
+        ("linear_solver", lambda: method(H, G, c, gamma, linear_solver="cholesky")),
+        ("tolerance", lambda: method(H, G, c, gamma, tolerance=-1.0)),
+    )
 
 
 ALL = ("direct", "range_space_sparse", "null_space", "kokkevis")

@@ -103,16 +103,6 @@ def test_they_are_verified_like_all_others(run):
         assert not verify(Recording(run.world, run.stepper, rows), every=50).holds
 
 
-def test_a_run_goes_on_with_the_same_bits_and_a_warm_start(run):
-    """From a state of the record, the function given again."""
-    rest = simulate(cube(), TimeStepping(H), steps=100, state=run.state(200), contacts=corners)
-    assert np.array_equal(rest.q[1:], run.q[201:])
-    assert run.warm_start_solves[-50:].sum() > 40
-    state = run.state(299)
-    after = TimeStepping(H).step(cube(), state, contacts=corners).state
-    assert np.array_equal(after.v, run.v[300])
-
-
 def test_a_solver_outside_the_loop_and_an_adaptive_step_take_them():
     """Both ways to come back to the same step ask for no contacts twice."""
     import lcp

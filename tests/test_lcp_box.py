@@ -1,10 +1,13 @@
-"""Problems with bounds on both sides: data, conversions, and verdicts on the boxed problem itself."""
+"""Problems with bounds on both sides: data, conversions, verdicts; those that always have a solution, as games do."""
+
+import itertools
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import lcp
 
@@ -112,3 +115,167 @@ def test_ill_formed_data_are_named(arguments: tuple[object, ...], text: str) -> 
     """Wrong shapes, and bounds that bound nothing."""
     with pytest.raises(lcp.ProblemError, match=text):
         lcp.BoxLCP(*arguments)  # type: ignore[arg-type]
+
+
+Matrix = NDArray[np.float64]
+
+
+INF = np.inf
+
+
+def game(A: Matrix, B: Matrix) -> lcp.LCP:
+    """The problem of two players with costs A and B."""
+    m, n = A.shape
+    return lcp.LCP(np.block([[np.zeros((m, m)), A], [B.T, np.zeros((n, n))]]), -np.ones(m + n))
+
+
+def costs(rng: np.random.Generator, kind: str, n: int) -> tuple[Matrix, Matrix]:
+    """Return the costs of a game: uniform, small integers with many ties, or gains by imitation."""
+    if kind == "uniform":
+        return rng.uniform(0.1, 1.0, (n, n)), rng.uniform(0.1, 1.0, (n, n))
+    A = rng.integers(1, 4, (n, n)).astype(float)
+    if kind == "integers":
+        return A, rng.integers(1, 4, (n, n)).astype(float)
+    return A if rng.random() < 0.5 else rng.uniform(0.1, 1.0, (n, n)), 2.0 - np.eye(n)
+
+
+@pytest.mark.parametrize("n", [10, 20, 40])
+@pytest.mark.parametrize("kind", ["uniform", "integers", "imitation"])
+def test_every_game_is_solved_by_the_default(kind: str, n: int) -> None:
+    """Only pivots of Lemke and Howson; the result is an equilibrium: no strategy is better than the ones in use."""
+    rng = np.random.default_rng([n, len(kind)])
+    for _ in range(6):
+        A, B = costs(rng, kind, n)
+        result = lcp.solve(game(A, B))
+        result.raise_for_status()
+        assert isinstance(result.solver, lcp.LemkeHowson)
+        x, y = result.z[:n] / result.z[:n].sum(), result.z[n:] / result.z[n:].sum()
+        assert x @ A @ y <= (A @ y).min() + 1e-12
+        assert x @ B @ y <= (x @ B).min() + 1e-12
+
+
+def test_labels_lead_to_equilibria_and_only_there() -> None:
+    """Against enumeration of all bases: every label of small games ends in one of the solutions."""
+    rng = np.random.default_rng(5)
+    met = 0
+    for _ in range(10):
+        problem = game(*rng.uniform(0.1, 1.0, (2, 3, 4)))
+        every = lcp.enumerate_solutions(problem).solutions
+        reached = set()
+        for label in range(7):
+            z = lcp.solve(problem, lcp.LemkeHowson(label=label, restarts=0)).z
+            near = [i for i, one in enumerate(every) if np.allclose(z, one, rtol=1e-9, atol=1e-12)]
+            assert len(near) == 1
+            reached.add(near[0])
+        met += len(reached) > 1
+    assert met > 0
+
+
+def test_zeros_among_the_costs() -> None:
+    """Lifted: each is solved, or said to be unsolved; without ties of zeros all are."""
+    rng = np.random.default_rng(7)
+    solved = 0
+    for _ in range(20):
+        A, B = rng.integers(0, 4, (2, 12, 12)).astype(float)
+        result = lcp.solve(game(A, B), lcp.LemkeHowson())
+        assert result.solved == lcp.residuals(game(A, B), result.z).solved()
+        solved += result.solved
+    assert solved >= 15
+
+
+@pytest.mark.parametrize(
+    ("M", "q"),
+    [
+        ([[0.0, 1.0], [1.0, 0.0]], [-1.0, 1.0]),  # q not negative
+        ([[0.0, -1.0], [1.0, 0.0]], [-1.0, -1.0]),  # a negative cost
+        ([[1.0, 1.0], [1.0, 0.0]], [-1.0, -1.0]),  # a player against himself
+        ([[0.0, 1.0], [0.0, 0.0]], [-1.0, -1.0]),  # a row of zeros
+        ([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]], [-1.0, -1.0, -1.0]),  # three players
+    ],
+)
+def test_what_is_no_game_is_told(M: list[list[float]], q: list[float]) -> None:
+    """Other solvers solve it, and the text gives the reason."""
+    result = lcp.solve(lcp.LCP(M, q), lcp.LemkeHowson())
+    assert result.status is lcp.Status.UNSUITABLE
+    assert "not of the form of a game" in result.describe()
+
+
+def test_a_label_beyond_the_problem_is_refused() -> None:
+    """The error has both numbers."""
+    with pytest.raises(lcp.ProblemError, match=r"LemkeHowson.label is 4, the problem has 4"):
+        lcp.solve(game(np.ones((2, 2)), np.ones((2, 2))), lcp.LemkeHowson(label=4))
+
+
+def box(rng: np.random.Generator, kind: str, n: int) -> lcp.BoxLCP:
+    """Any matrix, or one of small integers with ties."""
+    if kind == "normal":
+        return lcp.BoxLCP(rng.standard_normal((n, n)), 2.0 * rng.standard_normal(n), -1.0, 1.0)
+    return lcp.BoxLCP(rng.integers(-2, 3, (n, n)), rng.integers(-3, 4, n), -1.0, 1.0)
+
+
+@pytest.mark.parametrize("n", [10, 20, 50])
+@pytest.mark.parametrize("kind", ["normal", "integers"])
+def test_every_finite_box_is_solved(kind: str, n: int) -> None:
+    """The method solves it on its first path, and so does the default."""
+    rng = np.random.default_rng([n, len(kind)])
+    for _ in range(6):
+        problem = box(rng, kind, n)
+        result = lcp.solve(problem, lcp.BoxLemke(restarts=0))
+        result.raise_for_status()
+        np.testing.assert_array_equal(np.clip(result.z, -1.0, 1.0), result.z)
+        assert lcp.solve(problem).solved
+
+
+def every_solution(problem: lcp.BoxLCP) -> list[Matrix]:
+    """All 3^n choices of bounds, each solved and measured."""
+    found = []
+    for states in itertools.product((-1, 0, 1), repeat=problem.n):
+        at = np.array(states)
+        z = np.where(at < 0, problem.lo, problem.hi) * (at != 0)
+        a = np.flatnonzero(at == 0)
+        if a.size:
+            block = problem.M[np.ix_(a, a)]
+            if abs(np.linalg.det(block)) < 1e-9:
+                continue
+            z[a] = -np.linalg.solve(block, problem.M[a] @ z + problem.q[a])
+        if lcp.residuals(problem, z).solved():
+            found.append(z)
+    return found
+
+
+def test_boxes_against_all_choices_of_bounds() -> None:
+    """n = 4: the result is one of those found by enumeration, and there always is one."""
+    rng = np.random.default_rng(8)
+    for _ in range(15):
+        problem = box(rng, "normal", 4)
+        every = every_solution(problem)
+        z = lcp.solve(problem, lcp.BoxLemke()).z
+        assert any(np.allclose(z, one, atol=1e-9) for one in every)
+
+
+def test_a_ray_is_called_a_ray() -> None:
+    """An unknown without upper bound grows for ever: no solution, none claimed."""
+    problem = lcp.BoxLCP([[-1.0, 0.0], [0.0, 1.0]], [-1.0, -0.5], [0.0, 0.0], [INF, 1.0])
+    result = lcp.solve(problem, lcp.BoxLemke())
+    assert result.status is lcp.Status.RAY_TERMINATION
+    assert not lcp.solve(problem).solved
+
+
+def test_unknowns_without_bounds_that_have_no_pivot() -> None:
+    """Their block is singular: this is reported, and the default solves the converted problem."""
+    problem = lcp.BoxLCP([[0.0, 1.0], [1.0, 1.0]], [-0.5, 1.0], [-INF, 0.0], [INF, 1.0])
+    result = lcp.solve(problem, lcp.BoxLemke())
+    assert result.status is lcp.Status.UNSUITABLE
+    assert "without bounds is singular" in result.describe()
+    assert lcp.solve(problem).solved
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_default_gives_blocks_up_where_pairs_go_one_by_one(seed: int) -> None:
+    """Sparse, nearly skew, no P matrix to see at a glance: the path solves it after 40 factorisations of blocks."""
+    n = 600
+    S = sp.random(n, n, 5 / n, random_state=seed)
+    problem = lcp.LCP((S - S.T + 0.01 * sp.eye(n)).tocsr(), np.random.default_rng(seed).normal(size=n))
+    result = lcp.solve(problem)
+    result.raise_for_status()
+    assert sum(attempt.iterations for attempt in result.attempts) < 200

@@ -1,4 +1,4 @@
-"""All solutions of small problems: isolated ones, continua, and proofs that there are none."""
+"""All solutions, by enumeration of bases and by branching: continua, known counts, proofs and honest limits."""
 
 import numpy as np
 import pytest
@@ -180,3 +180,153 @@ def test_heavy_bodies_leave_no_false_proof(mass: float) -> None:
     found = lcp.enumerate_solutions(lcp.LCP(M, [-0.0327, -1.1, 1.1, 0.0]))
     assert len(found.solutions) == 1
     np.testing.assert_allclose(found.solutions[0][:2], [0.0327 / a, 0.3 * 0.0327 / a], rtol=1e-9)
+
+
+def game(A: np.ndarray, B: np.ndarray) -> lcp.LCP:
+    """A bimatrix game with payoffs A and B: its equilibria are the solutions z, x = z_1 / sum, y = z_2 / sum.
+
+    O. L. Mangasarian, H. Stone (1964); costs are made positive, which moves no equilibrium.
+    """
+    m, n = A.shape
+    M = np.zeros((m + n, m + n))
+    M[:m, m:] = A.max() + 1.0 - A
+    M[m:, :m] = (B.max() + 1.0 - B).T
+    return lcp.LCP(M, -np.ones(m + n))
+
+
+def equilibrium(A: np.ndarray, B: np.ndarray, z: np.ndarray) -> bool:
+    """Whether neither player gains by another pure strategy."""
+    m = A.shape[0]
+    x, y = z[:m] / z[:m].sum(), z[m:] / z[m:].sum()
+    return bool((A @ y).max() <= x @ A @ y + 1e-9 and (x @ B).max() <= x @ B @ y + 1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, pytest.param(9, marks=pytest.mark.slow)])
+def test_coordination_games_have_all_their_equilibria(n: int) -> None:
+    """Payoffs of the identity: one equilibrium for every set of strategies but none, 2^n - 1; for n = 9 in 18 pairs."""
+    found = lcp.all_solutions(game(np.eye(n), np.eye(n)))
+    assert found.complete, found.describe()
+    assert found.count == 2**n - 1
+    supports = set()
+    for z in found:
+        assert equilibrium(np.eye(n), np.eye(n), z)
+        np.testing.assert_array_equal(z[:n] > 0.0, z[n:] > 0.0)
+        supports.add(tuple(z[:n] > 0.0))
+    assert len(supports) == 2**n - 1
+
+
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(["plain", "mixed", "boxed"]))
+@settings(max_examples=60, deadline=None)
+def test_small_problems_agree_with_trying_every_basis(seed: int, kind: str) -> None:
+    """The same solutions as `enumerate_solutions`, of whole numbers, degenerate ones among them."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 6))
+    M, q = rng.integers(-2, 3, (n, n)).astype(float), rng.integers(-2, 3, n).astype(float)
+    problem: lcp.LCP | lcp.MLCP | lcp.BoxLCP = lcp.LCP(M, q)
+    if kind == "boxed":
+        lo = np.where(rng.random(n) < 0.3, -np.inf, rng.integers(-2, 1, n))
+        problem = lcp.BoxLCP(M, q, lo, np.where(rng.random(n) < 0.5, np.inf, rng.integers(1, 3, n)))
+    elif kind == "mixed":
+        d = int(rng.integers(0, n + 1))
+        problem = lcp.MLCP(M[:d, :d], M[:d, d:], M[d:, :d], M[d:, d:], q[:d], q[d:])
+    expected = lcp.enumerate_solutions(problem)
+    found = lcp.all_solutions(problem)
+    assert found.complete == expected.complete
+    assert found.continuum == expected.continuum
+    known = [np.concatenate(z) if isinstance(z, tuple) else z for z in expected.solutions]
+    if not expected.continuum:
+        assert found.count == len(known)
+        for z in found:
+            assert min(np.abs(z - one).max(initial=0.0) for one in known) <= 1e-7
+    for z in found:
+        if kind == "mixed":
+            assert lcp.residuals(problem, z[problem.n_free :], z[: problem.n_free]).solved()
+        else:
+            assert lcp.residuals(problem, z).solved()
+    assert bool(found.count) == bool(known)
+
+
+def test_independent_blocks_multiply() -> None:
+    """Thirty relays of two solutions each, in any order: a thousand million, counted, and formed on request."""
+    rng = np.random.default_rng(2)
+    order = rng.permutation(60)
+    M = np.kron(np.eye(30), [[-1.0, 0.5], [0.0, 2.0]])[np.ix_(order, order)]
+    found = lcp.all_solutions(lcp.LCP(M, np.tile([1.0, 1.0], 30)[order]))
+    assert found.complete
+    assert len(found.blocks) == 30
+    assert found.count == 2**30
+    z = next(iter(found))
+    assert lcp.residuals(lcp.LCP(M, np.tile([1.0, 1.0], 30)[order]), z).solved()
+
+
+def test_no_solution_is_proven() -> None:
+    """Feasible, with no solution: nothing is found, and that is all; one such block settles the whole."""
+    none = np.array([[-2.0, 1.0], [-2.0, 2.0]])
+    found = lcp.all_solutions(lcp.LCP(none, [-2.0, -2.0]))
+    assert found.complete
+    assert found.count == 0
+    assert list(found) == []
+    beside = np.zeros((20, 20))
+    beside[:2, :2] = none
+    beside[2:, 2:] = np.random.default_rng(0).standard_normal((18, 18))
+    whole = lcp.all_solutions(lcp.LCP(beside, np.concatenate([[-2.0, -2.0], -np.ones(18)])), max_nodes=10)
+    assert whole.complete
+    assert whole.count == 0
+
+
+def test_what_was_not_searched_is_told() -> None:
+    """With a limit on nodes the listed solutions are right, open bases are counted, and nothing is complete."""
+    A, B = np.random.default_rng(1).standard_normal((2, 8, 8))
+    found = lcp.all_solutions(game(A, B), max_nodes=40)
+    assert not found.complete
+    (block,) = found.blocks
+    assert block.nodes == 40
+    assert 0 < block.searched < block.bases == 2**16
+    assert f"{2**16 - block.searched} of {2**16} bases were not searched" in found.describe()
+    assert all(equilibrium(A, B, z) for z in found)
+
+
+def test_bodies_at_rest_cut_nearly_everything_off() -> None:
+    """A P-matrix in 24 pairs whose loads point one way: one solution, found by few nodes of the 2^24."""
+    n = 24
+    M = 2.0 * np.eye(n) + np.eye(n, k=1)
+    found = lcp.all_solutions(lcp.LCP(M, np.ones(n)))
+    assert found.complete
+    assert found.count == 1
+    np.testing.assert_array_equal(next(iter(found)), np.zeros(n))
+    assert sum(block.nodes for block in found.blocks) <= 3 * n
+
+
+def test_nothing_has_one_solution() -> None:
+    """n = 0: the empty vector."""
+    found = lcp.all_solutions(lcp.LCP(np.zeros((0, 0)), ()))
+    assert found.complete
+    assert [z.shape for z in found] == [(0,)]
+
+
+def test_blocks_too_large_are_refused() -> None:
+    """More than 62 pairs that hang together; and the other function points here."""
+    assert_messages(
+        lcp.ProblemError,
+        ("a block of 70 pairs", lambda: lcp.all_solutions(lcp.LCP(np.ones((70, 70)), np.ones(70)))),
+        (r"lcp\.all_solutions", lambda: lcp.enumerate_solutions(lcp.LCP(np.eye(20), np.ones(20)))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("M", "q", "listed"),
+    [
+        ([[1.0, 1.0], [1.0, 1.0]], [-1.0, -1.0], [(0.0, 1.0), (1.0, 0.0)]),
+        ([[0.0, 0.0], [0.0, 0.0]], [0.0, 0.0], [(0.0, 0.0)]),
+        ([[0.0, -4.0], [4.0, 0.0]], [0.0, -7.0], [(1.75, 0.0)]),
+    ],
+    ids=["segment", "quadrant", "ray"],
+)
+def test_a_continuum_is_said_to_be_infinitely_many(M: list, q: list, listed: list) -> None:
+    """Its vertices are listed, none of them isolated; `describe` and the repr say so."""
+    found = lcp.all_solutions(lcp.LCP(M, q))
+    assert found.continuum
+    assert sorted(tuple(z) for z in found) == listed
+    assert not any(alone for block in found.blocks for alone in block.found.isolated)
+    assert found.describe().startswith(f"infinitely many solutions, {len(listed)} listed (vertices")
+    assert found.describe() in repr(found)

@@ -1,4 +1,6 @@
-"""Newton's method on the natural map and on the Fischer-Burmeister equations: classes, bounds, starts, limits."""
+"""Newton's methods: their equations and derivatives, accurate systems, classes, bounds, starts and limits."""
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +11,11 @@ from lcp_problems import p_problem
 
 import lcp
 from lcp import FischerNewton, MinMapNewton
+from lcp.factors import solution
+from lcp.scaling import scaled_box
+from lcp.solvers.fischer_newton import fischer_burmeister
+from lcp.solvers.min_map_newton import natural_map
+from lcp.solvers.newton import smoothed
 
 SOLVERS = [
     MinMapNewton(),
@@ -17,7 +24,11 @@ SOLVERS = [
     FischerNewton(penalty=0.05),
     FischerNewton(polish=False),
 ]
+
+
 IDS = ["min_map", "min_map_plain", "fischer", "penalised", "unpolished"]
+
+
 # Alone, Fischer's equations end in the valleys of their docstring on the fourth kind of `random_problem`: that kind is
 # left out for the unpolished solver.
 each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=IDS)
@@ -65,3 +76,101 @@ def test_steps_beyond_double_precision(solver: MinMapNewton) -> None:
         result = lcp.solve(lcp.BoxLCP(form(M), q, [-1.0, 1.0, -1.0], [np.inf, 1.0, -1.0]), solver)
         assert np.isfinite(result.z).all()
         assert result.status in lcp.Status
+
+
+@pytest.mark.nojit
+def test_the_jacobians_are_those_of_finite_differences() -> None:
+    """D_a + D_b M of all three reformulations, over bounds of every kind, where they are smooth."""
+    rng = np.random.default_rng(3)
+    n = 12
+    lo = np.array([0.0, -1.0, -np.inf, -np.inf, 0.5, 0.0] * 2)
+    hi = np.array([np.inf, 1.0, 2.0, np.inf, 0.5, 1e-3] * 2)
+    problem = lcp.BoxLCP(rng.standard_normal((n, n)), rng.standard_normal(n), lo, hi)
+    box = scaled_box(problem)
+    for function in (fischer_burmeister(), fischer_burmeister(0.3), smoothed(0.2), natural_map):
+        for _ in range(10):
+            x = rng.standard_normal(n)
+            at = function(box, x, box.rows(x))
+            J = np.diag(at.a) + at.b[:, None] * box.M
+            h, found = 1e-6, np.empty((n, n))
+            for j in range(n):
+                step = h * np.eye(n)[j]
+                up, down = (function(box, x + d, box.rows(x + d)).F for d in (step, -step))
+                found[:, j] = (up - down) / (2.0 * h)
+            np.testing.assert_allclose(J, found, atol=1e-6)
+
+
+@pytest.mark.nojit
+def test_fischer_burmeister_values() -> None:
+    """No cancellation beside large numbers, zero exactly at complementary pairs, a documented element at the kink."""
+    box = scaled_box(lcp.LCP([[1.0]], [1.0]))
+    function = fischer_burmeister()
+    for a, b in ((1.0, 1e-30), (1e-30, 1.0), (1e8, 1e-8), (3.0, 4.0), (-1.0, 1.0), (2.0, 0.0), (0.0, 5.0)):
+        at = function(box, np.array([a]), np.array([b]))
+        exact = a * b * 2.0 / (a + b + np.hypot(a, b))
+        np.testing.assert_allclose(at.F, [exact], rtol=1e-15)
+        # The derivative along the smaller one keeps its digits: 1 - a / r = b^2 / (r (r + a)).
+        r = np.hypot(a, b)
+        if a > 0.0:
+            np.testing.assert_allclose(at.a, [b * b / (r * (r + a))], rtol=1e-14)
+    kink = function(box, np.zeros(1), np.zeros(1))
+    np.testing.assert_array_equal(kink.F, [0.0])
+    np.testing.assert_allclose([kink.a[0], kink.b[0]], 1.0 - np.sqrt(0.5))
+
+
+def test_quadratic_convergence() -> None:
+    """On a nondegenerate definite problem the trace's last residuals fall at least like their squares."""
+    rng = np.random.default_rng(11)
+    n = 60
+    A = rng.standard_normal((n, n))
+    M = A @ A.T / n + np.eye(n)
+    positive = rng.random(n) < 0.5
+    z = np.where(positive, 1.0 + rng.random(n), 0.0)
+    problem = lcp.LCP(M, np.where(positive, 0.0, 1.0 + rng.random(n)) - M @ z)
+    result = lcp.solve(problem, FischerNewton(polish=False), tolerance=1e-13, trace=True)
+    assert result.solved
+    values = result.trace.values
+    tail = values[(values < 0.1)]
+    assert tail.shape[0] >= 3
+    assert (tail[1:] <= np.maximum(20.0 * tail[:-1] ** 2, 1e-13)).all()
+    np.testing.assert_allclose(result.z, z, atol=1e-10)
+    assert result.trace.iterations.tolist() == list(range(len(result.trace)))
+
+
+def test_the_natural_map_ends_exactly() -> None:
+    """The last step of the natural map solves the active rows: the residual drops from large to rounding."""
+    problem = p_problem(4, 40)
+    result = lcp.solve(problem, MinMapNewton(), trace=True)
+    values = result.trace.values
+    assert values[-1] < 1e-12
+    assert values[-2] > 1e-3
+    active = result.z > 0.0
+    exact = np.zeros(40)
+    exact[active] = np.linalg.solve(problem.M[np.ix_(active, active)], -problem.q[active])
+    np.testing.assert_allclose(result.z, exact, rtol=1e-12)
+
+
+def exact_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A^-1 b in fractions, rounded at the end."""
+    n = len(b)
+    rows = [[Fraction(float(x)) for x in (*A[i], b[i])] for i in range(n)]
+    for c in range(n):
+        p = max(range(c, n), key=lambda i: abs(rows[i][c]))
+        rows[c], rows[p] = rows[p], rows[c]
+        for i in range(n):
+            if i != c:
+                factor = rows[i][c] / rows[c][c]
+                rows[i] = [x - factor * y for x, y in zip(rows[i], rows[c], strict=True)]
+    return np.array([float(rows[i][n] / rows[i][i]) for i in range(n)])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n", [8, 9, 10])
+def test_solutions_of_ill_conditioned_systems_are_right_to_the_last_bits(n: int, sparse: bool) -> None:
+    """Hilbert's matrices, of condition 1e10 to 2e13, against fractions; sums in plain doubles lose all those digits."""
+    A = 1.0 / (1.0 + np.arange(n)[:, None] + np.arange(n))
+    b = np.where(np.arange(n) % 2 == 0, 1.0, -0.7)
+    wanted = exact_solution(A, b)
+    found = solution(sp.csr_matrix(A) if sparse else A, b, refinements=40)
+    assert np.abs(found - wanted).max() <= 4e-16 * np.abs(wanted).max()
+    assert np.abs(np.linalg.solve(A, b) - wanted).max() > 1e-12 * np.abs(wanted).max()

@@ -72,12 +72,6 @@ def test_the_limit_of_a_fallback_is_checked(value: object) -> None:
         lcp.Fallback(lcp.Lemke(), time_limit=value)  # type: ignore[arg-type]
 
 
-def test_a_bound_above_is_told() -> None:
-    """Both ends of the range stand in the text."""
-    with pytest.raises(lcp.ProblemError, match=r"Enumeration.max_n must be a whole number >= 0 and <= 24, got 40"):
-        lcp.Enumeration(max_n=40)
-
-
 def test_solvers_that_hold_more_than_options_are_not_shared() -> None:
     """Subclasses that count, by a constructor of their own or in a field, start from nothing each time."""
 

@@ -8,7 +8,7 @@ import pytest
 import lcp
 from contactlab.cli import main
 from contactlab.lab import RaceError
-from contactlab.lab.racing import _source, entrant_of, race
+from contactlab.lab.racing import race
 from contactlab.simulation import TimeStepping, simulate
 from tests.simulation_scenes import cube_at_rest
 
@@ -23,20 +23,6 @@ def test_whole_seconds_are_one_limit(tmp_path: Path) -> None:
     again = race(PROBLEMS, "Lemke", time_limit=5.0, out=tmp_path, jobs=2, curves=1)
     assert again.computed == 0
     assert [row.solver for row in again.rows] == ["Lemke", "Lemke"]
-
-
-def test_an_edited_solver_within_a_combination_is_another(tmp_path: Path) -> None:
-    """The hash covers every file that a text names; for one file alone it is unchanged."""
-    import hashlib
-
-    file = tmp_path / "mine.py"
-    body = "class Mine:\n    def solve(self, problem, *, z0, tolerance, trace):\n        pass\n"
-    file.write_text(body)
-    inside = entrant_of(f"Fallback({file}:Mine(), Lemke())")
-    assert _source(inside) == _source(entrant_of(f"{file}:Mine")) == hashlib.sha256(body.encode()).hexdigest()
-    file.write_text(body + "\n")
-    assert _source(inside) != hashlib.sha256(body.encode()).hexdigest()
-    assert _source(entrant_of("Lemke")) == ""
 
 
 @pytest.mark.slow

@@ -321,27 +321,6 @@ def test_loops_and_whole_grippers(make: Any, cfm: float) -> None:
     assert recording.contacts.impulse_normal.max() > 0.0
 
 
-@pytest.mark.parametrize(
-    "make",
-    [lambda: sliding_brick(0.7), scenes.tumble, lambda: grasp(2, 0.5, loop_limits=True), lambda: grasp(2, 5.0), crane],
-    ids=["sliding", "tumbling", "slipping grasp", "firm grasp", "crane"],
-)
-def test_the_stepper_s_own_solver_gives_the_recorded_bits(make: Any) -> None:
-    recording = simulate(make(), TimeStepping(2e-3, friction="cone"), steps=200)
-    solver, compared = recording.stepper.constraint_solver, 0
-    for i in range(0, 200, 7):
-        for j in range(recording.islands[i]):
-            start = recording.warm_start(i, j)
-            solution = solver.solve_discretized_problem(recording.problem(i, j), recording.h[i], z0=start)
-            forces = recording.forces(i, j)
-            assert np.array_equal(solution.forces.fN, forces.fN)
-            assert np.array_equal(solution.forces.fF, forces.fF)
-            assert np.array_equal(solution.forces.fB, forces.fB)
-            assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
-            compared += 1
-    assert compared > 10
-
-
 @pytest.mark.parametrize("mu", [0.1, 0.4, 1.5])
 def test_faces_are_answered_by_the_law_of_the_cone(mu: float) -> None:
     """Certified, unique where contacts are permuted or turned, and near what a fine pyramid selects."""

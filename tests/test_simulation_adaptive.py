@@ -9,7 +9,7 @@ from record_runs import same
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.simulation import SimulationConfigError, SimulationError, TimeStepping, simulate
+from contactlab.simulation import SimulationError, TimeStepping, simulate
 
 
 class FirstTries:
@@ -169,24 +169,3 @@ def test_force_is_asked_for_once_per_step():
     recording = simulate(scenes.ball(0.2, 1.0), stepper, steps=4, tau=controller)
     assert np.array_equal(asked, recording.time[:-1])
     assert recording.h[0] == 1e-3
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("adaptive", 1),
-        ("shrink_factor", 0.0),
-        ("shrink_factor", 1.0),
-        ("growth_factor", 0.9),
-        ("growth_factor", math.inf),
-        ("h_min", 0.0),
-        ("h_min", 1),
-    ],
-)
-def test_options_out_of_range(field, value):
-    """Each option of the adaptive step."""
-    with pytest.raises(SimulationConfigError) as caught:
-        TimeStepping(1e-2, **{field: value})
-    assert caught.value.field == field
-    assert str(value) in str(caught.value)

@@ -31,21 +31,6 @@ def tumble():
     return simulate(scenes.tumble(), TimeStepping(2e-3), steps=250)
 
 
-def test_opened_record_poses_its_problems(tumble, tmp_path):
-    """A file is enough to solve any step again, bit for bit."""
-    tumble.save(tmp_path / "a.npz")
-    opened = Recording.open(tmp_path / "a.npz")
-    i = int(tumble.contacts.step[len(tumble.contacts) // 2])
-    ours, theirs = tumble.problem(i).blocks(), opened.problem(i).blocks()
-    for a, b in zip(ours, theirs, strict=True):
-        assert np.array_equal(a, b)
-    assert np.array_equal(tumble.z(i), opened.z(i))
-    # The loop takes rows of both tangents through the tree together and combines them into rows of edges afterwards;
-    # here every row is solved separately. The sums have different orders, so they agree only up to a few roundings.
-    Y = opened.problem(i).solve_inertia(ours.J.T).T
-    np.testing.assert_allclose(Y, ours.Y, rtol=0, atol=16.0 * np.finfo(float).eps * np.abs(ours.Y).max())
-
-
 @pytest.mark.nojit
 def test_interrupted_run_leaves_a_record(tmp_path):
     """Ctrl-C after some chunks: the computed part opens, and a new run replaces it only if requested."""

@@ -5,7 +5,6 @@ import gc
 import math
 import pickle
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from typing import Any
 
@@ -306,16 +305,6 @@ def test_what_a_step_left_stays_when_others_are_made(world):
         np.testing.assert_array_equal(result.contacts.slip, own.slip)
         np.testing.assert_array_equal(result.contacts.gap, own.gap)
         assert (result.kinetic, result.potential) == (recording.kinetic[i + 1], recording.potential[i + 1])
-
-
-def test_threads_have_memory_of_their_own(world):
-    """Four threads step four runs at once, each with the bits of one alone."""
-    stepper = TimeStepping(5e-3)
-    taus = [np.full(world.nv, 0.05 * k) for k in range(4)]
-    alone = [ends(world, stepper, 50, tau=tau)[-1].v for tau in taus]
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda tau: ends(world, stepper, 50, tau=tau)[-1].v, taus))
-    np.testing.assert_array_equal(found, alone)
 
 
 def free(com: tuple[float, float, float] = (0.0, 0.0, 0.0), turned: float = 0.0, gravity: float = 0.0) -> World:

@@ -40,6 +40,16 @@ pytestmark = pytest.mark.nojit
         ("warm_start", 3),
         ("solver", lcp.Lemke),
         ("solver", "lemke"),
+        ("adaptive", 1),
+        ("shrink_factor", 0.0),
+        ("shrink_factor", 1.0),
+        ("growth_factor", 0.9),
+        ("growth_factor", float("inf")),
+        ("h_min", 0.0),
+        ("h_min", 1),
+        ("cfm", -1.0),
+        ("cfm", float("inf")),
+        ("gyroscopic", "midpoint"),
     ],
 )
 def test_stepper_options(field, value):

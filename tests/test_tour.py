@@ -1,8 +1,7 @@
-"""The tour: the code shown is the code that runs; in a browser every scene loads, moves and says no error."""
+"""The tour: the code shown is the code that runs, and every scene works to the ends of its sliders."""
 
 import contextlib
 import gc
-import hashlib
 import socket
 import threading
 import time
@@ -11,7 +10,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from chromium import PATIENCE, WIDTHS, needs_chromium, page
 
 from contactlab.simulation import Recording
 
@@ -20,6 +18,7 @@ pytest.importorskip("viser")
 from contactlab.tour import SCENES, tour
 
 DOCS = Path(__file__).parent.parent / "docs"
+PATIENCE = 60.0  # [s]
 pytestmark = pytest.mark.filterwarnings("default")  # viser's own
 
 
@@ -97,24 +96,3 @@ def test_the_tour_is_for_this_machine_alone():
             pass
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.2", port), timeout=PATIENCE)
-
-
-def moves(view):
-    """Wait until two pictures differ."""
-    first, end = hashlib.sha256(view.picture()).digest(), time.monotonic() + PATIENCE
-    while hashlib.sha256(view.picture()).digest() == first:
-        assert time.monotonic() < end, "nothing moves"
-
-
-@pytest.mark.slow
-@needs_chromium
-def test_every_scene_is_seen_to_move(tmp_path):
-    """From the first to the last by the key N, and back to the first: a panel, a motion, no error in the console."""
-    with served(18971) as url, page(tmp_path) as view:
-        view.open(url, WIDTHS["desk"])
-        for k, scene in enumerate((*SCENES, SCENES[0])):
-            words = f"{k % len(SCENES) + 1}/{len(SCENES)} {scene.title}"
-            view.until(f"document.body.innerText.replace(/\\s+/g, ' ').includes({words!r})")
-            moves(view)
-            view.press("n")
-        assert view.errors == []

@@ -62,8 +62,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from lcp.compiler.kernels import fill_array
 from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, row_ranges, sparse_dot
 from lcp.kernels import kernel
 
 SWEEPS = 60

@@ -6,7 +6,7 @@ from test_large_islands import H, bin_of
 
 from contactlab.simulation import TimeStepping, simulate, verify
 from lcp.contacts.kernels.contact_law import FrictionCone, mode_of
-from lcp.contacts.kernels.facets import facet
+from lcp.contacts.kernels.pwl_path import facet
 from lcp.kernels import kernel
 
 
@@ -14,7 +14,7 @@ from lcp.kernels import kernel
 def modes_and_facets(r, turns, mu, points, n, modes, worst, beyond):
     """Fill each point's mode, its largest n x, and the mode beyond its nearest facet."""
     across = r // 2
-    polygon = FrictionCone(r, r, modes, across, 0.0, 1.0, turns, False, turns)
+    polygon = FrictionCone(r, modes, across, 0.0, 1.0, turns, False, turns)
     for k in range(points.shape[0]):
         x = points[k]
         modes[k] = mode_of(polygon, mu, 0, x[0], x[1], x[2])

@@ -122,7 +122,7 @@ def zero_force_z(blocks: VelocityBlocks) -> FloatArray:
     return z
 
 
-#: Column ranges of dense rows: see `lcp.contacts.kernels.column_ranges`.
+#: Column ranges of dense rows: see `lcp.contacts.kernels.contact_system`.
 ALL_COLUMNS = np.zeros((0, 4), dtype=np.int64)
 Blocks = VelocityBlocks | AccelerationBlocks
 

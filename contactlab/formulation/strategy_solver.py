@@ -118,7 +118,7 @@ def _nonzero_entries(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, In
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     """Return first velocities of the trees, after joining trees by rows of joints, and the spans of [N; F; L; B]."""
     from contactlab.formulation.kernels.discretized_lcp import place_joint_spans
-    from lcp.contacts.kernels.column_ranges import SPAN_INTS
+    from lcp.contacts.kernels.contact_system import SPAN_INTS
 
     one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
     starts = blocks.tree_starts

@@ -156,7 +156,7 @@ def new_island(
     ``moments`` every contact may have torsional and rolling friction. If forces are selected (``selects``), no LCP
     with more than `layout.MAX_UNKNOWNS` unknowns is formed.
     """
-    from lcp.contacts.kernels.column_ranges import SPAN_INTS
+    from lcp.contacts.kernels.contact_system import SPAN_INTS
     from lcp.contacts.kernels.island_acceptance import STATE
     from lcp.contacts.kernels.solver_state import state_int_size
     from lcp.contacts.kernels.strategies import workspace_float_size

@@ -74,7 +74,7 @@ def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResul
 
 
 def contact_column_ranges(starts: Indices, nc: int, contact: Indices, column: Indices) -> Indices | None:
-    """Return the columns (nc, 4) of each contact's rows, see `lcp.contacts.kernels.column_ranges`.
+    """Return the columns (nc, 4) of each contact's rows, see `lcp.contacts.kernels.contact_system`.
 
     Parameters
     ----------

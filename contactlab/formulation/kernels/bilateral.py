@@ -12,7 +12,7 @@ from contactlab.constraints.kernels.factorizations import factor, reduce_rows, r
 from contactlab.constraints.kernels.rank import row_tolerances
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
+from lcp.contacts.kernels.contact_system import row_ranges, sparse_dot
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 

@@ -30,76 +30,77 @@ tree have columns of both, so the two trees, and the ones between them, become o
 from __future__ import annotations
 
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.kernels.boxed_rows import fill_boxed_rows, first_limit
-from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.boxed_rows import (
+    add_rate,
+    fill_bounds,
+    fill_coupling,
+    first_boxed,
+    first_limit,
+    next_variables,
+    row_variables,
+)
+from lcp.contacts.kernels.contact_system import ContactSystem, row_ranges, sparse_dot
 from lcp.contacts.kernels.elimination import tree_at
 from lcp.kernels import kernel
 
 
 @kernel
 def fill_rates(rows: ContactSystem, q: FloatArray) -> None:
-    """Fill q (n,) with the rates of the rows [N; F; L] without forces; all other entries become zero."""
-    nc = rows.nc
-    nr = rows.nr
-    limit = first_limit(rows)
-    for i in range(q.shape[0]):
-        q[i] = 0.0
-    # Rates J v_free + k; rates of friction also negated, for the opposite edges.
-    for i in range(nc + nr + rows.nl):
+    """Fill q (n,) with the rates of the rows without forces, negated for opposite edges; all other entries are zero."""
+    q[:] = 0.0
+    x, y = first_boxed(rows)
+    for i in range(rows.nc + rows.nr + rows.nl + rows.lo.shape[0]):
         rate = 0.0
         for p in range(rows.v_free.shape[0]):
             rate += rows.J[i, p] * rows.v_free[p]
-        rate += rows.k[i]
-        q[i if i < nc + nr else limit + i - nc - nr] = rate
-        if nc <= i < nc + nr:
-            q[i + nr] = -rate
+        a, a_less, a_sign, _ = row_variables(rows, i, x, y)
+        add_rate(q, a, a_less, a_sign, rate + rows.k[i])
+        x, y = next_variables(rows, i, x, y)
 
 
 @kernel
 def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
     """Fill q (n,) and the physical blocks of M (n, n), h W + gamma; all other entries become zero.
 
+    Boxed forces at x = y = 0 add to q.
+
     Notes
     -----
     W_ij is summed once, for j >= i, and mirrored: the physical blocks are symmetric to the last bit.
     """
-    nc = rows.nc
-    nr = rows.nr
-    nu = nc + nr + rows.nl
-    J = rows.J
-    Y = rows.Y
-    nv = rows.v_free.shape[0]
-    limit = first_limit(rows)
-    n = q.shape[0]
-
+    nu = rows.nc + rows.nr + rows.nl
+    m = nu + rows.lo.shape[0]
+    J, Y, nv = rows.J, rows.Y, rows.v_free.shape[0]
     # q, and a cleared M.
     fill_rates(rows, q)
-    for i in range(n):
-        for j in range(n):
-            M[i, j] = 0.0
-
+    for i in range(M.shape[0]):
+        M[i, :] = 0.0
     # Rows N and L occur once in the LCP, rows F twice: as they are, and negated.
-    for i in range(nu):
-        friction_i = nc <= i < nc + nr
-        a = i if i < nc + nr else limit + i - nc - nr
-        for j in range(i, nu):
-            friction_j = nc <= j < nc + nr
-            b = j if j < nc + nr else limit + j - nc - nr
+    x, y = first_boxed(rows)
+    for i in range(m):
+        a, a_less, a_sign, a_force = row_variables(rows, i, x, y)
+        x_other, y_other = x, y
+        for j in range(i, m):
+            b, b_less, b_sign, b_force = row_variables(rows, j, x_other, y_other)
             w = 0.0
             for p in range(nv):
                 w += J[i, p] * Y[j, p]
             w *= rows.h
-            for s in range(2 if friction_i else 1):
-                for u in range(2 if friction_j else 1):
-                    # Not -w: a zero stays +0, and the matrix prints without -0.
-                    entry = w if s == u else 0.0 - w
-                    M[a + s * nr, b + u * nr] = entry
-                    M[b + u * nr, a + s * nr] = entry
-
-        # Softening on the diagonal.
-        for s in range(2 if friction_i else 1):
-            M[a + s * nr, a + s * nr] += rows.gamma[i]
+            if i == j and i >= nu:
+                w += rows.gamma[i]
+            fill_coupling(M, a, a_less, a_sign, b, b_less, b_sign, w)
+            if b_force != 0.0:
+                add_rate(q, a, a_less, a_sign, w * b_force)
+            if a_force != 0.0 and i != j:
+                add_rate(q, b, b_less, b_sign, w * a_force)
+            x_other, y_other = next_variables(rows, j, x_other, y_other)
+        # Softening of [N; F; L] is on the diagonal, also of opposite edges.
+        if i < nu:
+            M[a, a] += rows.gamma[i]
+        if i < nu and a_less >= 0:
+            M[a_less, a_less] += rows.gamma[i]
+        x, y = next_variables(rows, i, x, y)
+    fill_bounds(rows, M, q)
 
 
 @kernel
@@ -128,8 +129,6 @@ def assemble_lcp(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
     """
     fill_rows(rows, M, q)
     fill_cones(rows, M)
-    if rows.lo.shape[0] > 0:
-        fill_boxed_rows(rows, M, q)
 
 
 @kernel(inner=True)

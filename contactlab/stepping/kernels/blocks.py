@@ -54,8 +54,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, combine3_range, combine3_six, row_ranges, sparse_dot
 from lcp.kernels import kernel
 
 # Defaults relative to body size: the allowed depth, as a fraction of the smallest extent of the smaller body; the

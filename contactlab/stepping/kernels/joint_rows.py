@@ -38,8 +38,7 @@ from contactlab.stepping.kernels.layout import (
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.boxed_rows import add_impulses, boxed_variables, first_limit
-from lcp.contacts.kernels.column_ranges import row_ranges
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, row_ranges
 from lcp.kernels import kernel
 
 

@@ -57,8 +57,7 @@ from contactlab.stepping.kernels.layout import (
     StepWork,
 )
 from lcp.compiler.kernels import fill_array
-from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, row_ranges, sparse_dot
 from lcp.kernels import kernel
 
 SWEEPS = 60

@@ -13,30 +13,35 @@ the velocities.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
-from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.column_ranges import row_dot
+from lcp.compiler.kernels import copy_array
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     SLIDE_EDGE,
-    ContactState,
     FrictionCone,
     contact_rates,
     fill_contact_rates,
-    fill_force_jacobian,
     friction_bound,
     mode_of,
+    normal_row,
     projected_force,
     proximal_response,
     tangential_response,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, update_modes
-from lcp.contacts.kernels.solver_state import JointRowState, SolverState, copy_rows
-from lcp.kernels import Floats, kernel
+from lcp.contacts.kernels.elimination import solve_panels
+from lcp.contacts.kernels.mode_system import apply_contact_impulse
+from lcp.contacts.kernels.proximal_points import (
+    ROUNDING,
+    bounded_force,
+    compliance_of,
+    factor_modes,
+    fill_mode_force,
+    update_modes,
+)
+from lcp.contacts.kernels.solver_state import SolverState, center_rows, copy_rows
+from lcp.kernels import kernel
 
 # Newton steps from given modes.
 MAX_ACTIVE_SET_STEPS: Final = 6
@@ -70,60 +75,33 @@ MAX_SHRINK: Final = 0.9
 SELECTED_WITHIN: Final = 1e-3
 
 
-class SavedStep(NamedTuple):
-    """Forces of contacts and joint rows that a step saves in order to restore them."""
-
-    start: Floats  # (ncone, 3) forces from which the next compliance is tried
-    fixed: Floats  # (ncone, 3)
-    moving: Floats  # (ncone, 3)
-    joined: Floats  # (2, nj) forces of joint rows, and previous ones
-
-
 @kernel(inner=True)
 def fill_rhs(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
     """Fill the right side of the system of the given modes: the forces at zero velocity, and the v they give.
 
     ``search.v`` becomes v_free + h sum Y' p, with the forces p of contacts of compliance eps and of joint rows.
     """
-    contacts, joined, v = search.contacts, search.joined, search.v
-    first = rows.nc + rows.nr
+    contacts, v = search.contacts, search.v
     # In given modes forces are linear in the rates. At zero velocity they are the forces of the known terms.
     search.trial_v[:] = 0.0
-    for p in range(v.shape[0]):
-        v[p] = rows.v_free[p]
+    copy_array(rows.v_free, v)
     fill_contact_rates(rows, polygon, search.trial_v, 1.0, contacts.s)
     for c in range(contacts.p.shape[0]):
-        compliant_force(rows, polygon, contacts, c, eps)
+        compliant_force(rows, polygon, search, c, eps)
         apply_contact_impulse(rows, polygon, c, contacts.p[c], v)
-    for i in range(joined.p.shape[0]):
-        joined.s[i] = rows.k[first + i]
-        joint_row_force(joined, i)
-        apply_row_impulse(rows, first + i, joined.p[i], v)
 
 
 @kernel(inner=True)
-def compliant_force(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float) -> None:
-    """Set ``contacts.p[c]`` to the force of contact c in its mode at its rates ``contacts.s[c]``.
+def compliant_force(rows: ContactSystem, polygon: FrictionCone, search: SolverState, c: int, eps: float) -> None:
+    """Set the force of contact c in its mode at its rates in the state.
 
-    ``eps`` is its compliance, to which the normal adds its own softness.
+    ``eps`` is its compliance, to which the normal adds its own softness. A joint row has its own compliance, about its
+    force from before.
     """
-    s = contacts.s[c]
-    x = -s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
-    projected_force(polygon, friction_bound(rows, c), contacts.mode[c], x, -s[1] / eps, -s[2] / eps, contacts.p[c])
-
-
-@kernel(inner=True)
-def compliant_stiffness(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float) -> None:
-    """Fill ``contacts.B[c]`` with minus the derivative of `compliant_force` by the rates, in the contact's mode."""
-    normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
-    fill_force_jacobian(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, contacts.B[c])
-
-
-@kernel(inner=True)
-def joint_row_force(joined: JointRowState, i: int) -> None:
-    """Set the force of joint row i, if it is between its bounds, from its rate; a force at a bound stays."""
-    if joined.slope[i] > 0.0:
-        joined.p[i] = (JOINT_COMPLIANCE * joined.diagonal[i] * joined.previous_p[i] - joined.s[i]) * joined.slope[i]
+    s, soft, row = search.contacts.s[c], compliance_of(rows, search.contacts, c, eps), normal_row(rows, c)
+    held = soft * search.joined.previous_p[c - rows.r.shape[0]] if c >= rows.r.shape[0] else 0.0
+    x = (held - s[0]) / (rows.gamma[row] + soft)
+    fill_mode_force(rows, polygon, search.contacts, c, x, -s[1] / soft, -s[2] / soft)
 
 
 @kernel(inner=True)
@@ -137,7 +115,7 @@ def law_violation(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
     contacts, law = search.contacts, search.scratch3_a
     largest = 0.0
     off = 0.0
-    for c in range(contacts.p.shape[0]):
+    for c in range(rows.r.shape[0]):
         p, s = contacts.p[c], contacts.s[c]
         x = -s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
         y, z, mu = -s[1] / eps, -s[2] / eps, friction_bound(rows, c)
@@ -161,23 +139,19 @@ def follows_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int) -> int:
-    """Iterate the active set at compliance eps; return the systems solved, or -1 if the modes did not converge.
+    """Iterate the active set at compliance eps; return the systems solved, negative if the modes did not converge.
 
     This is a primal-dual active set method: modes give forces and rates, which give new modes. If many modes change
     together, they are far from converged.
     """
-    contacts, joined, v = search.contacts, search.joined, search.v
-    first = rows.nc + rows.nr
+    contacts, v = search.contacts, search.v
     # The corner of a nearly unloaded disc is rounding, and keeps rotating.
     settled = (CONVERGENCE_TOLERANCE if polygon.exact else ROUNDING) * search.speed
     found = False
     for step in range(CIRCULAR_STEP_FACTOR * most if polygon.exact else most):
         # form and factor the matrix of the modes
-        for c in range(contacts.p.shape[0]):
-            compliant_stiffness(rows, polygon, contacts, c, eps)
-        form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
-        if not factor_panels(search.trees, search.K, search.W[0]):
-            return -1
+        if not factor_modes(rows, polygon, search, eps):
+            return -step - 1
         if found:
             return step
         # velocities, rates and forces in these modes
@@ -185,10 +159,7 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
         solve_panels(search.trees, search.K, v)
         fill_contact_rates(rows, polygon, v, 1.0, contacts.s)
         for c in range(contacts.p.shape[0]):
-            compliant_force(rows, polygon, contacts, c, eps)
-        for i in range(joined.p.shape[0]):
-            joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
-            joint_row_force(joined, i)
+            compliant_force(rows, polygon, search, c, eps)
         # new modes: the same ones end the iteration
         changed, turned, misfit = update_modes(rows, polygon, search, eps, 1.0)
         if not turned:
@@ -198,9 +169,9 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
         if found and not polygon.exact:
             return step + 1
         # many changes after the first step: far from converged
-        if step > 0 and changed > max(MAX_MODE_CHANGES, contacts.p.shape[0] // 4) and not polygon.exact:
-            return -1
-    return -1
+        if step > 0 and changed > max(MAX_MODE_CHANGES, rows.r.shape[0] // 4) and not polygon.exact:
+            return -step - 1
+    return -most
 
 
 @kernel(inner=True)
@@ -210,11 +181,9 @@ def solve_rigid_joint_rows(rows: ContactSystem, polygon: FrictionCone, search: S
     Return the number of active-set steps, or -1 if the modes of a round did not converge.
     """
     # each round starts at the forces of the last one
-    joined = search.joined
     steps = 0
-    for _ in range(JOINT_ROUNDS if joined.p.shape[0] > 0 else 0):
-        for i in range(joined.p.shape[0]):
-            joined.previous_p[i] = joined.p[i]
+    for _ in range(JOINT_ROUNDS if search.joined.lo.shape[0] > 0 else 0):
+        center_rows(search)
         more = iterate_active_set(rows, polygon, search, eps, MAX_ACTIVE_SET_STEPS)
         if more < 0:
             return -1
@@ -235,36 +204,30 @@ def solve_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 @kernel(inner=True)
 def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
     """Update every force once by Gauss-Seidel; contacts have the compliance eps, joint rows have none."""
-    # contacts: force that cancels the rate of its own rows
-    contacts, joined, v = search.contacts, search.joined, search.v
-    change = search.scratch3_b
+    contacts, v = search.contacts, search.v
+    aim, change = search.scratch3_a, search.scratch3_b
     for c in range(contacts.p.shape[0]):
-        p = contacts.p[c]
+        # force that cancels the rate of its own rows
+        p, normal, joint = contacts.p[c], normal_row(rows, c), c >= rows.r.shape[0]
+        if joint and not contacts.diagonal[normal] > 0.0:
+            continue
         contact_rates(rows, polygon, c, v, 1.0, change)
-        soft = tangential_response(rows, polygon, contacts, c) + eps
-        if c < rows.nc:
-            x = p[0] - (change[0] + (rows.gamma[c] + eps) * p[0]) / (contacts.diagonal[c] + eps)
+        soft = 0.0 if joint else eps
+        x = p[0] - (change[0] + (rows.gamma[normal] + soft) * p[0]) / (contacts.diagonal[normal] + soft)
+        if joint:
+            aim[0], aim[1], aim[2] = bounded_force(rows, search, c, x), 0.0, 0.0
         else:
-            # A moment is bounded by the new force of its contact.
-            x = contacts.p[rows.cone_contacts[c], 0]
-        # friction, projected together with the normal force
-        y = p[1] - (change[1] + eps * p[1]) / soft
-        z = p[2] - (change[2] + eps * p[2]) / soft
-        proximal_response(rows, polygon, c, soft, x, y, z, search.scratch3_a)
+            # A moment is bounded by the new force of its contact. Friction is projected together with this force.
+            x = x if c < rows.nc else contacts.p[normal, 0]
+            soft = tangential_response(rows, polygon, contacts, c) + eps
+            y = p[1] - (change[1] + eps * p[1]) / soft
+            z = p[2] - (change[2] + eps * p[2]) / soft
+            proximal_response(rows, polygon, c, soft, x, y, z, aim)
         # apply the change of the force to the velocities
         for i in range(CONTACT_DIM):
-            change[i] = search.scratch3_a[i] - p[i]
-            p[i] = search.scratch3_a[i]
+            change[i] = aim[i] - p[i]
+            p[i] = aim[i]
         apply_contact_impulse(rows, polygon, c, change, v)
-    # joint rows: the same, with their bounds
-    before = rows.nc + rows.nr
-    for i in range(joined.p.shape[0]):
-        if joined.diagonal[i] > 0.0:
-            rate = row_dot(rows, before + i, v) + rows.k[before + i]
-            force = joined.p[i] - (rate + joined.gamma[i] * joined.p[i]) / joined.diagonal[i]
-            force = min(max(force, joined.lo[i]), joined.hi[i])
-            apply_row_impulse(rows, before + i, force - joined.p[i], v)
-            joined.p[i] = force
 
 
 @kernel(inner=True)
@@ -285,27 +248,9 @@ def final_compliance(rows: ContactSystem, search: SolverState) -> float:
     return max(MIN_COMPLIANCE * least, SMALLEST_COMPLIANCE * largest)
 
 
-@kernel
-def saved_step_float_size(ncone: int, nj: int) -> int:
-    """Return the number of floats of `SavedStep`."""
-    return 3 * CONTACT_DIM * ncone + 2 * nj
-
-
-@kernel(inner=True)
-def saved_step_views(ncone: int, nj: int, memory: Floats) -> SavedStep:
-    """Return views of ``memory``, of `saved_step_float_size` numbers, as a `SavedStep`."""
-    size = CONTACT_DIM * ncone
-    return SavedStep(
-        view_2d(memory, 0, ncone, CONTACT_DIM),
-        view_2d(memory, size, ncone, CONTACT_DIM),
-        view_2d(memory, 2 * size, ncone, CONTACT_DIM),
-        view_2d(memory, 3 * size, 2, nj),
-    )
-
-
 @kernel(inner=True)
 def continue_to_compliance(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, end: float
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, end: float
 ) -> tuple[bool, int]:
     """Reduce the compliance in steps from eps, whose forces and modes are in the state, to ``end``.
 
@@ -314,13 +259,13 @@ def continue_to_compliance(
     """
     contacts = search.contacts
     solved, shrink, last = 0, SHRINK, eps
-    save_step(search, kept)
+    save_step(search)
     while last > end:
         eps = max(end, shrink * last)
         more = iterate_active_set(rows, polygon, search, eps, STEPS)
         if more >= 0:
             solved += more
-            save_step(search, kept)
+            save_step(search)
             last = eps
             if more <= FAST_STEP_ITERATIONS:
                 shrink = max(SHRINK, shrink * shrink)
@@ -330,28 +275,23 @@ def continue_to_compliance(
         restore_step(search)
         shrink = math.sqrt(shrink)
         if shrink > MAX_SHRINK or solved > MAX_SYSTEMS:
-            copy_rows(kept.start, contacts.p)
+            copy_rows(search.kept.start, contacts.p)
             return False, solved
     return True, solved
 
 
 @kernel(inner=True)
-def save_step(search: SolverState, kept: SavedStep) -> None:
+def save_step(search: SolverState) -> None:
     """Save the modes and forces from which the next step is made."""
-    copy_rows(search.contacts.p, kept.start)
-    for c in range(search.previous_modes.shape[0]):
-        search.previous_modes[c] = search.contacts.mode[c]
-    for i in range(search.joined.p.shape[0]):
-        search.joined.previous_p[i] = search.joined.p[i]
+    copy_rows(search.contacts.p, search.kept.start)
+    copy_array(search.contacts.mode, search.previous_modes)
+    center_rows(search)
 
 
 @kernel(inner=True)
 def restore_step(search: SolverState) -> None:
-    """Restore the modes and the forces of joint rows that `save_step` saved, and the slopes of these forces."""
-    joined = search.joined
-    for c in range(search.previous_modes.shape[0]):
-        search.contacts.mode[c] = search.previous_modes[c]
-    for i in range(joined.p.shape[0]):
-        joined.p[i] = joined.previous_p[i]
-        free = joined.diagonal[i] > 0.0 and joined.lo[i] < joined.p[i] < joined.hi[i]
-        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i]) if free else 0.0
+    """Restore the modes and the forces of joint rows that `save_step` saved."""
+    p, before = search.contacts.p, search.joined.previous_p
+    copy_array(search.previous_modes, search.contacts.mode)
+    for i in range(before.shape[0]):
+        p[p.shape[0] - before.shape[0] + i, 0] = before[i]

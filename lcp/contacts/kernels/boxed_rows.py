@@ -21,9 +21,16 @@ from typing import Final
 
 import numpy as np
 
-from lcp.contacts.kernels.column_ranges import add_within, dot_range, response_of, row_ranges, size_unforced, sparse_dot
-from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.compiler.kernels import copy_array
+from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, RowScales, scale_variable
+from lcp.contacts.kernels.contact_system import (
+    ContactSystem,
+    add_within,
+    dot_of_row,
+    response_of,
+    row_ranges,
+    size_unforced,
+)
 from lcp.kernels import Floats, Ints, kernel
 
 _GIVEN: Final = 0
@@ -67,9 +74,26 @@ def _advance(kind: int, x: int, y: int) -> tuple[int, int]:
 
 
 @kernel(inline=True)
-def _variables(kind: int, x: int, y: int) -> tuple[int, int, float]:
-    """Return the indices of a row's variables, the second one negated, -1 for none; and the sign of the first one."""
-    return -1 if kind == _GIVEN else x, y if kind == _FREE else -1, -1.0 if kind == _ABOVE else 1.0
+def row_variables(rows: ContactSystem, i: int, x: int, y: int) -> tuple[int, int, float, float]:
+    """Return the indices of the variables of row i, the sign of the first one, and the force if they are zero.
+
+    The second variable has a minus sign. An index of -1 means no variable. x and y are the next variables of a boxed
+    row, see `next_variables`.
+    """
+    nf = rows.nc + rows.nr
+    b = i - nf - rows.nl
+    if b < 0:
+        return i if i < nf else first_limit(rows) + i - nf, i + rows.nr if rows.nc <= i < nf else -1, 1.0, 0.0
+    kind = _kind(rows.lo[b], rows.hi[b])
+    force = _reference_force(rows.lo[b], rows.hi[b])
+    return -1 if kind == _GIVEN else x, y if kind == _FREE else -1, -1.0 if kind == _ABOVE else 1.0, force
+
+
+@kernel(inline=True)
+def next_variables(rows: ContactSystem, i: int, x: int, y: int) -> tuple[int, int]:
+    """Return the variables x and y of boxed rows after row i."""
+    b = i - rows.nc - rows.nr - rows.nl
+    return _advance(_kind(rows.lo[b], rows.hi[b]), x, y) if b >= 0 else (x, y)
 
 
 @kernel
@@ -87,13 +111,15 @@ def _first_variables(first: int, lo: Floats, hi: Floats) -> tuple[int, int]:
     return first, first + boxed_variables(lo, hi)[0]
 
 
-@kernel(inner=True)
-def _add_coupling(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float) -> None:
-    """Write the coupling w of two forces to each other's rows, symmetrically.
+@kernel(inline=True)
+def first_boxed(rows: ContactSystem) -> tuple[int, int]:
+    """Return the indices of the first variables x and y of the boxed rows."""
+    return _first_variables(first_limit(rows) + rows.nl, rows.lo, rows.hi)
 
-    ``a`` and ``b`` are the indices of their variables with a plus sign; ``a_less`` and ``b_less`` of second variables
-    with a minus sign. An index of -1 means no variable.
-    """
+
+@kernel(inner=True)
+def fill_coupling(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float) -> None:
+    """Write the coupling w of two forces to each other's rows of M, symmetrically; indices as of `row_variables`."""
     negated = 0.0 - w  # not -w: a zero stays +0
     if a >= 0 and b >= 0:
         M[a, b] = M[b, a] = w if a_sign == b_sign else negated
@@ -106,61 +132,24 @@ def _add_coupling(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less:
 
 
 @kernel(inner=True)
-def _shift(q: Floats, a: int, a_less: int, a_sign: float, rate: float) -> None:
-    """Add ``rate`` to q in the rows of a force's variables, with their signs; indices are as in `_add_coupling`."""
+def add_rate(q: Floats, a: int, a_less: int, a_sign: float, rate: float) -> None:
+    """Add ``rate`` to q in the rows of a force's variables, with their signs; indices as of `row_variables`."""
     if a >= 0:
         q[a] += a_sign * rate
     if a_less >= 0:
         q[a_less] -= rate
 
 
-@kernel
-def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
-    """Fill M and q in the rows and columns of x and y, and add the effect of boxed forces at x = y = 0 to all of q.
-
-    M (n, n) and q (n,) are zero in the rows and columns of x and y at entry.
-    """
-    # sizes, and the first variables x and y
-    J, Y, lo, hi, nv = rows.J, rows.Y, rows.lo, rows.hi, rows.v_free.shape[0]
-    nf = rows.nc + rows.nr
-    nu = nf + rows.nl
-    limit = first_limit(rows)
-    x, y = _first_variables(limit + rows.nl, lo, hi)
-    for b in range(lo.shape[0]):
-        # free rate of the row in q
-        i = nu + b
-        kind = _kind(lo[b], hi[b])
-        anchor = _reference_force(lo[b], hi[b])
-        a, a_less, sign = _variables(kind, x, y)
-        _shift(q, a, a_less, sign, dot_range(0, nv, J[i], rows.v_free, 0.0) + rows.k[i])
-        # coupling with contacts, friction and limits, and the effect of the reference force on them
-        for j in range(nu):
-            w = rows.h * dot_range(0, nv, J[j], Y[i], 0.0)
-            place = j if j < nf else limit + j - nf
-            negated = place + rows.nr if rows.nc <= j < nf else -1
-            _add_coupling(M, place, negated, 1.0, a, a_less, sign, w)
-            if anchor != 0.0:
-                _shift(q, place, negated, 1.0, w * anchor)
-        # Boxed rows from this one on; their indices advance with the row.
-        x_other, y_other = x, y
-        for c in range(b, lo.shape[0]):
-            w = rows.h * dot_range(0, nv, J[i], Y[nu + c], 0.0)
-            if c == b:
-                w += rows.gamma[i]
-            other = _kind(lo[c], hi[c])
-            other_anchor = _reference_force(lo[c], hi[c])
-            d, d_less, other_sign = _variables(other, x_other, y_other)
-            _add_coupling(M, a, a_less, sign, d, d_less, other_sign, w)
-            if other_anchor != 0.0:
-                _shift(q, a, a_less, sign, w * other_anchor)
-            if c != b and anchor != 0.0:
-                _shift(q, d, d_less, other_sign, w * anchor)
-            x_other, y_other = _advance(other, x_other, y_other)
-        # two finite bounds: x and y are coupled by the width
+@kernel(inner=True)
+def fill_bounds(rows: ContactSystem, M: Floats, q: Floats) -> None:
+    """Couple the variables x and y of rows with two finite bounds, by the distance of these, in M and q."""
+    x, y = first_boxed(rows)
+    for b in range(rows.lo.shape[0]):
+        kind = _kind(rows.lo[b], rows.hi[b])
         if kind == _BOTH:
             M[x, y] = 1.0
-            M[y, x] = 0.0 - 1.0
-            q[y] = hi[b] - lo[b]
+            M[y, x] = -1.0
+            q[y] = rows.hi[b] - rows.lo[b]
         x, y = _advance(kind, x, y)
 
 
@@ -191,18 +180,16 @@ def has_anchors(lo: Floats, hi: Floats) -> bool:
 
 
 @kernel(inner=True)
-def fill_boxed_rhs(
-    rows: ContactSystem, posed: Floats, v: Floats, q: Floats, amounts: Floats, sizes: Floats, units: Floats
-) -> float:
+def fill_boxed_rhs(rows: ContactSystem, posed: Floats, v: Floats, q: Floats, scales: RowScales) -> float:
     """Fill q of the variables x and y, and the scales of their rows.
 
-    v (nv,) is the velocity at x = y = 0. ``amounts`` become the rates without any force, ``units`` the square roots of
-    the responses R. Return the largest of rate / sqrt(R), and of a small fraction of the bounds times sqrt(R).
+    v (nv,) is the velocity at x = y = 0. Return the largest of rate / sqrt(R), with R the response, and of a small
+    fraction of the bounds times sqrt(R).
     """
     # places of the rows and of their variables
     lo, hi = rows.lo, rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
-    x, y = _first_variables(first_limit(rows) + rows.nl, lo, hi)
+    x, y = first_boxed(rows)
     heaviest = 0.0
     for b in range(lo.shape[0]):
         i = first + b
@@ -211,27 +198,22 @@ def fill_boxed_rhs(
         if kind == _GIVEN:
             continue
         # response and rates of the row
-        begin, middle, other, end = row_ranges(rows.column_ranges, i, v.shape[0])
-        root = math.sqrt(response_of(rows, posed, units[:0], i))
-        rate = sparse_dot(begin, middle, other, end, rows.J[i], v) + rows.k[i]
+        response = response_of(rows, posed, scales.units[:0], i)
+        rate = dot_of_row(rows, i, rows.J[i], v) + rows.k[i]
         rate += rows.gamma[i] * _reference_force(lo[b], hi[b])
         amount = size_unforced(rows, posed, i)
-        # The rounding of a force is relative to its bounds; `MIN_RELATIVE_SCALE` times the larger bound counts.
-        heaviest = max(
-            heaviest, amount / root if root > 0.0 else 0.0, MIN_RELATIVE_SCALE * root * larger_bound(lo[b], hi[b])
-        )
         # right side and scales of x
         q[x] = -rate if kind == _ABOVE else rate
-        amounts[x] = amount
-        sizes[x] = units[x] = root
+        # The rounding of a force is relative to its bounds; `MIN_RELATIVE_SCALE` times the larger bound counts.
+        bound = MIN_RELATIVE_SCALE * math.sqrt(response) * larger_bound(lo[b], hi[b])
+        heaviest = max(heaviest, scale_variable(scales, x, amount, response), bound)
         # y: the width of the bounds, or the negative rate of a free row
         if kind == _BOTH:
-            q[y] = amounts[y] = hi[b] - lo[b]
-            sizes[y] = units[y] = 1.0 / root if root > 0.0 else 0.0
+            q[y] = hi[b] - lo[b]
+            scale_variable(scales, y, hi[b] - lo[b], 1.0 / response if response > 0.0 else 0.0)
         elif kind == _FREE:
             q[y] = -rate
-            amounts[y] = amount
-            sizes[y] = units[y] = root
+            scale_variable(scales, y, amount, response)
         x, y = _advance(kind, x, y)
     return heaviest
 
@@ -246,13 +228,12 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
     # places of the rows and of their variables
     lo, hi = rows.lo, rows.hi
     first = rows.nc + rows.nr + rows.nl + rows.nb
-    x, y = _first_variables(first_limit(rows) + rows.nl, lo, hi)
+    x, y = first_boxed(rows)
     for b in range(lo.shape[0]):
         i = first + b
         kind = _kind(lo[b], hi[b])
         # rate without softness
-        begin, middle, other, end = row_ranges(rows.column_ranges, i, v_plus.shape[0])
-        rates[i] = sparse_dot(begin, middle, other, end, rows.J[i], v_plus) + rows.k[i]
+        rates[i] = dot_of_row(rows, i, rows.J[i], v_plus) + rows.k[i]
         if kind == _GIVEN:
             continue
         # w of x, with the sign of its direction
@@ -329,8 +310,7 @@ def recover(rows: ContactSystem, z: Floats, f: Floats, v_plus: Floats) -> None:
     nr = rows.nr
     nl = rows.nl
     limit = first_limit(rows)
-    for i in range(nc):
-        f[i] = z[i]
+    copy_array(z, f[:nc])
     for i in range(nr):
         f[nc + i] = z[nc + i] - z[nc + nr + i]
     for i in range(nl):
@@ -338,6 +318,5 @@ def recover(rows: ContactSystem, z: Floats, f: Floats, v_plus: Floats) -> None:
     nu = nc + nr + nl
     recover_boxed_forces(limit + nl, rows.lo, rows.hi, z, f[nu : nu + rows.lo.shape[0]])
 
-    for p in range(v_plus.shape[0]):
-        v_plus[p] = rows.v_free[p]
+    copy_array(rows.v_free, v_plus)
     add_impulses(rows.h, f, rows.Y, rows.column_ranges, v_plus)

@@ -38,12 +38,11 @@ with the larger of (distance to the bound) s_i and phi_i |s|: small only if one 
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 from lcp.contacts.kernels.boxed_rows import larger_bound
-from lcp.contacts.kernels.column_ranges import add_sizes_on, row_ranges, row_response
 from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, begin_certificate, keep_worst, row_rate
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, add_sizes_on, row_ranges, row_response
 from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.CONDITIONS.
@@ -60,15 +59,6 @@ CERT_SIZE: Final = 16
 # Every unilateral force counts in u with at least this fraction of the largest one, because a solution is rounded as a
 # whole.
 MIN_FORCE_FRACTION: Final = 1e-6
-
-
-class CertifiedState(NamedTuple):
-    """Forces and velocities to be checked."""
-
-    f: Floats
-    v_plus: Floats  # (nv,)
-    rates: Floats  # of the rows, or empty
-    u: Floats  # (nv + 1,) sizes of the velocities before cancellation, and the size of all
 
 
 @kernel(inner=True)
@@ -90,14 +80,17 @@ def _friction(
     scale_n: float,
     force_n: float,
     z: Floats,
-    reached: CertifiedState,
+    f: Floats,
+    v_plus: Floats,
+    rates: Floats,
+    u: Floats,
     cert: Floats,
 ) -> int:
     """Fill the conditions of the cone whose rows begin at ``first``; return where the next cone's rows begin.
 
     A pyramid has its edge magnitudes in z. ``exact`` means a circular cone.
     """
-    f, last = reached.f, first + rows.r[cone]
+    last = first + rows.r[cone]
     if last == first:
         return last
     # friction and slip: sums and maxima of a pyramid, squares of lengths of a circular cone
@@ -107,7 +100,7 @@ def _friction(
     slack = 0.0  # lambda
     scale_f = force_f = 0.0
     for i in range(first, last):
-        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.rates, reached.u)
+        rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
         if exact:
             rate += rows.gamma[i] * f[i]
             spent += f[i] * f[i]
@@ -137,18 +130,6 @@ def _friction(
     keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
     keep_worst(cert, MAXIMUM_DISSIPATION, abs(power + bound * slack + softening + soft * slack * slack), power_scale)
     return last
-
-
-@kernel(inline=True)
-def has_mixed_units(rows: ContactSystem) -> bool:
-    """Return True if unilateral rows can be moments: limits of joints, or cones besides the sliding cones."""
-    return rows.nl > 0 or rows.r.shape[0] > rows.nc
-
-
-@kernel(inner=True)
-def balance(rows: ContactSystem, i: int) -> float:
-    """Return sqrt(h J_i Y_i + gamma_i), which makes forces of different units comparable."""
-    return math.sqrt(row_response(rows, i))
 
 
 @kernel
@@ -204,25 +185,24 @@ def certify(
         energy += rows.v_free[p] * rows.Mv[p]
     u[v_plus.shape[0]] = math.sqrt(max(0.0, energy))
     largest = 0.0
-    mixed = has_mixed_units(rows)
+    # Limits of joints and further cones can be moments. A root of the response makes forces of all units comparable.
+    mixed = rows.nl > 0 or rows.r.shape[0] > nc
     for i in range(nu):
-        largest = max(largest, balance(rows, i) * abs(f[i]) if mixed else abs(f[i]))
+        largest = max(largest, math.sqrt(row_response(rows, i)) * abs(f[i]) if mixed else abs(f[i]))
     for i in range(f.shape[0]):
         force = abs(f[i])
         if i < nu:
             least = MIN_FORCE_FRACTION * largest
             if mixed:
-                root = balance(rows, i)
+                root = math.sqrt(row_response(rows, i))
                 least = least / root if root > 0.0 else 0.0
             force = max(force, least)
         impulse = rows.h * force
         if impulse > 0.0:
             a, b, c, d = row_ranges(rows.column_ranges, i, v_plus.shape[0])
             add_sizes_on(a, b, impulse, responses[i], u)
-            if c < d:
-                add_sizes_on(c, d, impulse, responses[i], u)
+            add_sizes_on(c, d, impulse, responses[i], u)
 
-    reached = CertifiedState(f, v_plus, rates, u)
     cones = rows.r.shape[0]
     cone = 0
     first = nc
@@ -231,12 +211,12 @@ def certify(
         _unilateral(cert, NORMAL_GAP, NORMAL_COMPLEMENTARITY, f[c], rate + rows.gamma[c] * f[c], scale, force)
         # At acceleration level sliding contacts have no cone.
         if cone < cones and rows.cone_contacts[cone] == c:
-            first = _friction(rows, exact, cone, first, scale, force, z, reached, cert)
+            first = _friction(rows, exact, cone, first, scale, force, z, f, v_plus, rates, u, cert)
             cone += 1
     while cone < cones:
         # A cone of moments has another unit of speed than the normal row.
         _, _, force = row_rate(rows, rows.cone_contacts[cone], f, v_plus, rates, u)
-        first = _friction(rows, exact, cone, first, 0.0, force, z, reached, cert)
+        first = _friction(rows, exact, cone, first, 0.0, force, z, f, v_plus, rates, u, cert)
         cone += 1
 
     for i in range(nf, nu):

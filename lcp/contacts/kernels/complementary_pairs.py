@@ -20,23 +20,21 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
     convert_stiffness,
     fill_contact_rates,
     friction_bound,
+    normal_row,
     tangential_response,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.elimination import solve_panels
 from lcp.contacts.kernels.mode_system import (
     apply_contact_impulse,
-    apply_row_impulse,
-    form_system,
 )
-from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
+from lcp.contacts.kernels.solver_state import SolverState, copy_rows, factor_system, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # Below this friction coefficient a disc's cone has hardly an interior.
@@ -69,23 +67,23 @@ class PairState(NamedTuple):
     cw: Floats
     kept: Floats  # (2, n) saved point and its tangent
     kept_w: Floats
-    D: Floats  # (ncone, 3, 3)
-    g: Floats  # (ncone, 3)
-    du: Floats  # (ncone, 3)
-    joined: Floats  # (2, nj) g and rates of joint rows
+    D: Floats  # (ncone + nj, 3, 3); a joint row has only the first entry, also of the next two
+    g: Floats  # (ncone + nj, 3)
+    du: Floats  # (ncone + nj, 3)
 
 
 @kernel
 def pair_float_size(ncone: int, nj: int, k: int) -> int:
     """Return the number of floats of `PairState`, for polygons of k edges or discs."""
     n = ncone * (max(k, 2) + 2) + 2 * nj
-    return ARRAYS * n + (1 + 9 + 2 * CONTACT_DIM) * ncone + 2 * nj
+    return ARRAYS * n + (1 + 9 + 2 * CONTACT_DIM) * (ncone + nj)
 
 
 @kernel(inner=True)
 def pair_state_views(polygon: FrictionCone, search: SolverState, memory: Floats) -> PairState:
     """Return views of the ``memory`` as a `PairState`; an exact cone in space is a disc, otherwise edges are used."""
-    ncone, nj = search.contacts.mode.shape[0], search.joined.p.shape[0]
+    nj = search.joined.lo.shape[0]
+    ncone = search.contacts.mode.shape[0] - nj
     disc, edges = polygon.exact, polygon.edge_directions[: 2 * polygon.r]
     width = 4 if disc else edges.shape[0] + 2
     n = ncone * width + 2 * nj
@@ -93,14 +91,14 @@ def pair_state_views(polygon: FrictionCone, search: SolverState, memory: Floats)
     at = (ARRAYS - 4) * n
     kept, kept_w = view_2d(memory, at, 2, n), view_2d(memory, at + 2 * n, 2, n)
     at += 4 * n
-    D = memory[at : at + 9 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
-    at += 9 * ncone
-    g, du = view_2d(memory, at, ncone, CONTACT_DIM), view_2d(memory, at + 3 * ncone, ncone, CONTACT_DIM)
-    mu = memory[at + 6 * ncone : at + 7 * ncone]
-    joined = view_2d(memory, at + 7 * ncone, 2, nj)
+    cones = ncone + nj
+    D = memory[at : at + 9 * cones].reshape(cones, CONTACT_DIM, CONTACT_DIM)
+    at += 9 * cones
+    g, du = view_2d(memory, at, cones, CONTACT_DIM), view_2d(memory, at + 3 * cones, cones, CONTACT_DIM)
+    mu = memory[at + 6 * cones : at + 6 * cones + ncone]
     return PairState(
         disc, edges, width, mu, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], kept, kept_w,
-        D, g, du, joined,
+        D, g, du,
     )  # fmt: skip
 
 
@@ -139,8 +137,8 @@ def fill_start(
         total += speed * speed / own
     # joint rows: pairs of the finite bounds, and none for rows that cannot move
     at = rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        lo, hi, own = joined.lo[i], joined.hi[i], joined.diagonal[i]
+    for i in range(joined.lo.shape[0]):
+        lo, hi, own = joined.lo[i], joined.hi[i], contacts.diagonal[rows.nc + rows.nr + i]
         for j in range(2):
             x.z[at + 2 * i + j] = x.w[at + 2 * i + j] = 1.0
             x.product[at + 2 * i + j] = 0.0
@@ -156,7 +154,7 @@ def fill_start(
                     x.w[at + 2 * i + j] = forces * rates * speed * speed / (own * far)
                     x.product[at + 2 * i + j] = x.z[at + 2 * i + j] * x.w[at + 2 * i + j]
         # the force at the start
-        joined.p[i] = p
+        contacts.p[rows.r.shape[0] + i, 0] = p
         x.kept[0, at + 2 * i] = p
     return total / rows.r.shape[0]
 
@@ -216,14 +214,15 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
         if rows.r[c] == 1:
             p[2] = 0.0
     # joint forces from the distance to a bound
-    at = rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
+    ncone = rows.r.shape[0]
+    for i in range(joined.lo.shape[0]):
         # From the nearer bound, so that no digits are lost.
-        lower, upper = x.product[at + 2 * i] > 0.0, x.product[at + 2 * i + 1] > 0.0
-        if lower and not (upper and z[at + 2 * i + 1] < z[at + 2 * i]):
-            joined.p[i] = joined.lo[i] + z[at + 2 * i]
+        at = ncone * x.width + 2 * i
+        lower, upper = x.product[at] > 0.0, x.product[at + 1] > 0.0
+        if lower and not (upper and z[at + 1] < z[at]):
+            contacts.p[ncone + i, 0] = joined.lo[i] + z[at]
         elif upper:
-            joined.p[i] = joined.hi[i] - z[at + 2 * i + 1]
+            contacts.p[ncone + i, 0] = joined.hi[i] - z[at + 1]
     # rates at these forces
     recover_velocity(rows, polygon, search)
     # misfit of the contacts' normal, edge and bound equations
@@ -242,12 +241,12 @@ def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
             left -= z[at + i]
         miss[at + last] = w[at + last] - left
     # misfit of the joint rows
-    at = rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        rate = -joined.s[i] - joined.gamma[i] * joined.p[i]
-        rate += w[at + 2 * i] if x.product[at + 2 * i] > 0.0 else 0.0
-        rate -= w[at + 2 * i + 1] if x.product[at + 2 * i + 1] > 0.0 else 0.0
-        miss[at + 2 * i], miss[at + 2 * i + 1] = rate, 0.0
+    for i in range(joined.lo.shape[0]):
+        c, at = ncone + i, ncone * x.width + 2 * i
+        rate = -contacts.s[c, 0] - rows.gamma[rows.nc + rows.nr + i] * contacts.p[c, 0]
+        rate += w[at] if x.product[at] > 0.0 else 0.0
+        rate -= w[at + 1] if x.product[at + 1] > 0.0 else 0.0
+        miss[at], miss[at + 1] = rate, 0.0
 
 
 @kernel(inner=True)
@@ -354,12 +353,14 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
         D[2, 2] -= a2 * share * a2
         D[2, 1] = D[1, 2]
     # joint rows: each finite bound adds stiffness
-    joined, at = search.joined, rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        joined.slope[i] = x.joined[0, i] = 0.0
-        if not (joined.diagonal[i] > 0.0 and joined.lo[i] < joined.hi[i]):
+    joined, at, first = search.joined, rows.r.shape[0] * x.width, rows.nc + rows.nr
+    for i in range(joined.lo.shape[0]):
+        c, own = rows.r.shape[0] + i, search.contacts.diagonal[first + i]
+        x.D[c][:] = 0.0
+        x.g[c][:] = 0.0
+        if not (own > 0.0 and joined.lo[i] < joined.hi[i]):
             continue
-        stiffness, force = joined.gamma[i], off[at + 2 * i]
+        stiffness, force = rows.gamma[first + i], off[at + 2 * i]
         free = True
         for j in range(2):
             k = at + 2 * i + j
@@ -369,9 +370,9 @@ def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
                 force += right[k] / z[k] if j == 0 else -right[k] / z[k]
         # a row without bounds gets a small compliance
         if free:
-            stiffness += FREE_COMPLIANCE * joined.diagonal[i]
-        joined.slope[i] = 1.0 / stiffness
-        x.joined[0, i] = force / stiffness
+            stiffness += FREE_COMPLIANCE * own
+        x.D[c, 0, 0] = 1.0 / stiffness
+        x.g[c, 0] = force / stiffness
 
 
 @kernel(inner=True)
@@ -416,29 +417,23 @@ def newton_step(
     is singular.
     """
     # slopes of the forces by the rates, and impulses of the right sides
-    contacts, joined, dv = search.contacts, search.joined, search.trial_v
-    first = rows.nc + rows.nr
+    contacts, dv, ncone = search.contacts, search.trial_v, rows.r.shape[0]
     fill_slopes(rows, search, x)
     dv[:] = 0.0
-    # contacts: include the compliance in the slopes, and add the impulses of the right sides
-    for c in range(rows.r.shape[0]):
-        gamma = rows.gamma[rows.cone_contacts[c]]
-        if gamma + eps > 0.0:
+    # include the compliance of contacts in the slopes, and add the impulses of the right sides
+    for c in range(contacts.p.shape[0]):
+        gamma = rows.gamma[normal_row(rows, c)]
+        if c < ncone and gamma + eps > 0.0:
             add_compliance(gamma, eps, x.D[c], x.g[c])
         apply_contact_impulse(rows, polygon, c, x.g[c], dv)
         if form:
             copy_rows(x.D[c], contacts.B[c])
-            convert_stiffness(rows, polygon, c, contacts.B[c])
-    # joint rows: impulses of their right sides
-    for i in range(joined.p.shape[0]):
-        if joined.slope[i] > 0.0:
-            apply_row_impulse(rows, first + i, x.joined[0, i], dv)
+            if c < ncone:
+                convert_stiffness(rows, polygon, c, contacts.B[c])
     # form and factor the matrix
-    if form:
-        form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
-        if not factor_panels(search.trees, search.K, search.W[0]):
-            return False
-    # velocities, then rates of the contacts
+    if form and not factor_system(rows, polygon, search):
+        return False
+    # velocities, then rates
     solve_panels(search.trees, search.K, dv)
     fill_contact_rates(rows, polygon, dv, 0.0, x.du)
     # compliance changes the rates by the contact's own force step
@@ -452,17 +447,15 @@ def newton_step(
             du[2] += eps * (g[2] - D[2, 0] * a - D[2, 1] * b - D[2, 2] * d)
         fill_contact_step(x, c, dz, dw)
     # joint rows: steps of the pairs for the lower and upper bounds
-    at = rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        k = at + 2 * i
+    for i in range(search.joined.lo.shape[0]):
+        c, k = ncone + i, ncone * x.width + 2 * i
         dz[k] = dz[k + 1] = dw[k] = dw[k + 1] = 0.0
-        if not joined.slope[i] > 0.0:
+        if not x.D[c, 0, 0] > 0.0:
             continue
         # change of the rate and of the force
-        rate = row_dot(rows, first + i, dv)
-        dp = x.joined[0, i] - joined.slope[i] * rate
-        rate += joined.gamma[i] * dp - x.off[k]
-        x.joined[1, i] = dp
+        rate = x.du[c, 0]
+        dp = x.g[c, 0] - x.D[c, 0, 0] * rate
+        rate += rows.gamma[rows.nc + rows.nr + i] * dp - x.off[k]
         # each bound's slack follows from its complementarity equation
         lower, upper = x.product[k] > 0.0, x.product[k + 1] > 0.0
         if lower:

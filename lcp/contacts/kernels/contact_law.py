@@ -24,6 +24,9 @@ the normal of its contact, whose force and rate it repeats; the repeated normal 
 a length rho times the normal force. Its variables are moments over rho and rates times rho, in newtons and metres per
 second; so its law has mu = 1, and eps is the compliance of a contact at a distance of rho. A torsional cone has one
 direction: its points have only the first axis of the plane.
+
+A joint row, a limit or a boxed row, is one more contact after these, without friction. Its force has two bounds. Its
+mode is STICK between them, and OPEN at a bound or if it moves nothing. The rest of its law is in `proximal_points`.
 """
 
 from __future__ import annotations
@@ -31,8 +34,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.contacts.kernels.column_ranges import row_dot, three_dots
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, row_dot, three_dots
 from lcp.kernels import Floats, Ints, kernel
 
 # Mode of a contact; a sliding one has ALONG + 2 j along edge j and BETWEEN + 2 j between the edges j and j + 1.
@@ -56,23 +58,25 @@ class FrictionCone(NamedTuple):
     """The friction polygon of all cones of a problem, or the disc that replaces it."""
 
     r: int  # directions, 0 without friction; a cone has this number, or one
-    half: int  # edges on half of the plane: r, or more if a disc is represented by a polygon
     first: Ints  # (ncone,) the first row F of each cone
     second_direction: int  # number of the direction most across the first
     skew: float  # the second axis is skew times the first direction and stretch times the one across
     stretch: float
-    edge_directions: Floats  # (2 half + 1, 2) corners
+    edge_directions: Floats  # (2 r + 1, 2) corners
     exact: bool  # whether it is a disc; the mode of its sliding cone c is ALONG + 2 c
     slide_state: Floats  # (ncone, SLIDE_FLOATS) of a disc: slip state of each cone
 
 
 class ContactState(NamedTuple):
-    """State of the contacts of an island, and of its cones of moments; forces and rates along normal and axes."""
+    """State of the contacts of an island, its cones of moments, and its joint rows [L; B], n in all.
 
-    mode: Ints  # (ncone,)
-    p: Floats  # (ncone, 3) forces
-    s: Floats  # (ncone, 3) rates
-    B: Floats  # (ncone, 3, 3) negative force on each of the three rows for a unit of rate of each
+    Forces and rates are along normal and axes. A joint row has only the first of three.
+    """
+
+    mode: Ints  # (n,)
+    p: Floats  # (n, 3) forces
+    s: Floats  # (n, 3) rates
+    B: Floats  # (n, 3, 3) negative force on each of the three rows for a unit of rate of each
     diagonal: Floats  # (m,) response of every row to its own force
 
 
@@ -131,18 +135,27 @@ def sliding_mode(r: int, turns: Floats, j: int, x: float, y: float, bound: float
 
 @kernel(inline=True)
 def friction_bound(rows: ContactSystem, c: int) -> float:
-    """Return the bound on tangential forces for a unit of normal force."""
-    return rows.mu[c] if c < rows.nc else 1.0
+    """Return the bound on tangential forces for a unit of normal force; a joint row has none."""
+    if c < rows.nc:
+        return rows.mu[c]
+    return 1.0 if c < rows.r.shape[0] else 0.0
+
+
+@kernel(inline=True)
+def normal_row(rows: ContactSystem, c: int) -> int:
+    """Return the row of the normal force of a contact or of a cone of moments, or the joint row."""
+    ncone = rows.r.shape[0]
+    return rows.cone_contacts[c] if c < ncone else rows.nc + rows.nr + c - ncone
 
 
 @kernel(inner=True)
 def contact_rates(rows: ContactSystem, polygon: FrictionCone, c: int, v: Floats, known: float, s: Floats) -> None:
-    """Fill the rates s (3,) of one contact, or of one cone of moments."""
+    """Fill the rates s (3,) of one contact, of one cone of moments, or of a joint row."""
     # products of the rows with v, plus the known terms
-    normal = rows.cone_contacts[c]
-    first = polygon.first[c]
+    normal, ncone = normal_row(rows, c), rows.r.shape[0]
     s[1] = s[2] = 0.0
-    if rows.r[c] > 1:
+    if c < ncone and rows.r[c] > 1:
+        first = polygon.first[c]
         across = first + polygon.second_direction
         x, y, z = three_dots(rows, normal, first, across, v)
         s[0] = x + known * rows.k[normal]
@@ -150,17 +163,18 @@ def contact_rates(rows: ContactSystem, polygon: FrictionCone, c: int, v: Floats,
         s[2] = polygon.skew * s[1] + polygon.stretch * (z + known * rows.k[across])
     else:
         s[0] = row_dot(rows, normal, v) + known * rows.k[normal]
-        if rows.r[c] == 1:
+        if c < ncone and rows.r[c] == 1:
+            first = polygon.first[c]
             s[1] = row_dot(rows, first, v) + known * rows.k[first]
     # the rates of a cone of moments are scaled by its length
-    if c >= rows.nc:
+    if rows.nc <= c < ncone:
         s[1] *= rows.mu[c]
         s[2] *= rows.mu[c]
 
 
 @kernel(inner=True)
 def fill_contact_rates(rows: ContactSystem, polygon: FrictionCone, v: Floats, known: float, s: Floats) -> None:
-    """Fill the rates s (ncone, 3) of velocities v, with the rows' known terms times ``known``, without softness."""
+    """Fill the rates s (n, 3) of velocities v, with the rows' known terms times ``known``, without softness."""
     for c in range(s.shape[0]):
         contact_rates(rows, polygon, c, v, known, s[c])
 
@@ -179,10 +193,10 @@ def mode_of(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: flo
     if polygon.exact:
         return SLIDE_EDGE + 2 * c if y * y + z * z > bound * bound else STICK
     # polygon: the edge that encloses the point decides
-    j, along, next_along = enclosing_edge(polygon.half, polygon.edge_directions, y, z)
+    j, along, next_along = enclosing_edge(polygon.r, polygon.edge_directions, y, z)
     if along + next_along <= bound:
         return STICK
-    return sliding_mode(polygon.half, polygon.edge_directions, j, y, z, bound)
+    return sliding_mode(polygon.r, polygon.edge_directions, j, y, z, bound)
 
 
 @kernel(inner=True)
@@ -224,7 +238,7 @@ def edge_vector(polygon: FrictionCone, mode: int) -> tuple[float, float]:
     return turns[j + 1, 0] - turns[j, 0], turns[j + 1, 1] - turns[j, 1]
 
 
-@kernel(inner=True)
+@kernel(inline=True)
 def sliding_directions(polygon: FrictionCone, mode: int) -> tuple[float, float, float, float, float]:
     """Return (u, v, e, f, share): friction is (u, v) times its bound, plus share (e, f) (e, f)' of a tangential point.
 
@@ -336,28 +350,18 @@ def convert_stiffness(rows: ContactSystem, polygon: FrictionCone, c: int, B: Flo
     if rows.r[c] == 1:
         for i in range(CONTACT_DIM):
             B[i, 2] = B[2, i] = 0.0
-    if c >= rows.nc:
-        scale_to_moments(rows.mu[c], B)
-
-
-@kernel(inner=True)
-def scale_to_moments(length: float, B: Floats) -> None:
-    """Convert B (3, 3) of a cone of moments, in place: its rows are moments, which have no separate normal force.
-
-    ``length`` is the cone's bound on the moment for a unit of normal force.
-    """
-    for i in range(1, CONTACT_DIM):
-        B[0, i] = 0.0
+    # Moments are bounded by a length, and have no separate normal force.
+    for i in range(CONTACT_DIM if c >= rows.nc else 0):
         for j in range(CONTACT_DIM):
-            B[i, j] *= length if j == 0 else length * length
-    B[0, 0] = 0.0
+            scale = rows.mu[c] if j == 0 else rows.mu[c] * rows.mu[c]
+            B[i, j] *= scale if i > 0 else 0.0
 
 
 @kernel(inline=True)
 def tangential_response(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int) -> float:
     """Return the larger tangential response of a contact, or the normal one if nothing moves along its tangents."""
-    if polygon.r == 0:
-        return contacts.diagonal[c]
+    if polygon.r == 0 or c >= rows.r.shape[0]:
+        return contacts.diagonal[normal_row(rows, c)]
     first = polygon.first[c]
     size = contacts.diagonal[first]
     if rows.r[c] > 1:

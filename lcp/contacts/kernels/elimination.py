@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.column_ranges import add_on, dot_range, row_ranges
+from lcp.contacts.kernels.contact_system import add_on, dot_range, row_ranges
 from lcp.kernels import Floats, Ints, kernel
 
 
@@ -43,10 +43,7 @@ def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
     nt = starts.shape[0] - 1
     pairs = view_2d(wi, 0, nc, 3)
     at = 3 * nc
-    order = wi[at : at + nt]
-    width = wi[at + nt : at + 2 * nt]
-    begin = wi[at + 2 * nt : at + 3 * nt]
-    degree = wi[at + 3 * nt : at + 4 * nt]
+    of_trees = view_2d(wi, at, 4, nt)
     fill = wi[at + 4 * nt : at + 5 * nt + 1]
     at += 5 * nt + 1
     runs = view_2d(wi, at, nt + 1, 2)
@@ -56,7 +53,9 @@ def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
     most = nt * (nt - 1) // 2
     later = wi[at : at + most]
     offset = wi[at + most : at + 2 * most]
-    return Elimination(starts, order, width, begin, fill, later, offset, pairs, degree, runs, beside)
+    return Elimination(
+        starts, of_trees[0], of_trees[1], of_trees[2], fill, later, offset, pairs, of_trees[3], runs, beside
+    )
 
 
 @kernel(inline=True)
@@ -79,22 +78,13 @@ def order_elimination(trees: Elimination, spans: Ints) -> None:
 
     Each contact must act on one or two trees.
     """
-    starts, order, fill, later, offset, pairs = (
-        trees.starts,
-        trees.order,
-        trees.fill,
-        trees.later,
-        trees.offset,
-        trees.pairs,
-    )
+    starts, order, fill, later, offset = trees.starts, trees.order, trees.fill, trees.later, trees.offset
+    pairs, degree, beside = trees.pairs, trees.degree, trees.beside
     nt = order.shape[0]
     nv = int(starts[nt])
     # no tree has a neighbour yet
-    degree, beside = trees.degree, trees.beside
-    for k in range(nt):
-        degree[k] = 0
-        for j in range(nt):
-            beside[k, j] = 0
+    degree[:] = 0
+    beside[:] = 0
     # the trees of each contact; two trees in one contact are neighbours
     for c in range(pairs.shape[0]):
         begin, _, other, end = row_ranges(spans, c, nv)

@@ -16,11 +16,9 @@ from lcp.contacts.kernels.active_set import (
     SELECTED_WITHIN,
     final_compliance,
     law_violation,
-    saved_step_views,
     solve_active_set,
 )
 from lcp.contacts.kernels.boxed_rows import first_limit
-from lcp.contacts.kernels.column_ranges import dot_of_row
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     SLIDE_EDGE,
@@ -29,7 +27,7 @@ from lcp.contacts.kernels.contact_law import (
     mode_of,
     projected_force,
 )
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, dot_of_row
 from lcp.contacts.kernels.elimination import solve_panels
 from lcp.contacts.kernels.island_acceptance import (
     BLEND,
@@ -49,11 +47,9 @@ from lcp.contacts.kernels.solver_state import (
     forces_unchanged,
     load_forces,
     recover_velocity,
-    state_diagonal_view,
     stay_near,
     store_forces,
 )
-from lcp.contacts.kernels.strategies import remaining_workspace, row_scales_view
 from lcp.kernels import Floats, kernel
 from lcp.kernels.residuals import is_solved
 
@@ -198,7 +194,7 @@ def is_still_equal_compliance(
 
 @kernel(inner=True)
 def refine_in_one_step(
-    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState
 ) -> tuple[bool, int, bool]:
     """Reduce the compliance to four decades below the path's end in one step, in the modes of the previous forces.
 
@@ -208,10 +204,9 @@ def refine_in_one_step(
     """
     # only a warm start without joint rows
     rows, contacts = case.rows, search.contacts
-    if not case.warm_start or search.joined.p.shape[0] > 0:
+    if not case.warm_start or search.joined.lo.shape[0] > 0:
         return False, 0, False
-    kept = saved_step_views(rows.r.shape[0], 0, remaining_workspace(rows, search, wf))
-    copy_rows(contacts.p, kept.fixed)
+    copy_rows(contacts.p, search.kept.fixed)
     load_forces(rows, polygon, search, case.z0)
     recover_velocity(rows, polygon, search)
     update_modes(rows, polygon, search, 0.0, 1.0)
@@ -220,7 +215,7 @@ def refine_in_one_step(
     if systems > 0:
         off, largest = law_violation(rows, polygon, search, eps)
         selected = off <= SELECTED_WITHIN * largest
-        copy_rows(contacts.p, kept.moving)
+        copy_rows(contacts.p, search.kept.moving)
         held = answer.state[BLEND] == 0.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
         if held:
             for i in range(answer.z.shape[0]):
@@ -228,12 +223,12 @@ def refine_in_one_step(
         else:
             systems += run_proximal_points(rows, polygon, search, eps, MANY_POINTS)
             store_forces(rows, polygon, search, answer.z)
-        near = held or stay_near(search, kept.moving, SELECTED_WITHIN)
-        if near and accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf)):
+        near = held or stay_near(search, search.kept.moving, SELECTED_WITHIN)
+        if near and accept_or_keep_best(case, answer, search.contacts.diagonal, search.loads):
             if held:
                 store_dv_deps(case, answer, polygon, search, eps)
             return held, systems, selected
-    copy_rows(kept.fixed, contacts.p)
+    copy_rows(search.kept.fixed, contacts.p)
     return False, 0, False
 
 
@@ -269,7 +264,11 @@ def blend_factor(measures: Floats, limit: float) -> float:
 
 
 @kernel(inner=True)
-def polish_previous_forces(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> int:
-    """Polish the forces of z0 by proximal points to nearby forces that solve the problem; return the systems formed."""
+def polish_previous_forces(
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState
+) -> int:
+    """Polish the forces of z0 by proximal points to nearby forces in ``answer.z``; return the systems formed."""
     load_forces(case.rows, polygon, search, case.z0)
-    return run_proximal_points(case.rows, polygon, search, 0.0, MANY_POINTS)
+    systems = run_proximal_points(case.rows, polygon, search, 0.0, MANY_POINTS)
+    store_forces(case.rows, polygon, search, answer.z)
+    return systems

@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from lcp.compiler.kernels import copy_array
 from lcp.contacts.kernels.complementary_pairs import (
     PairState,
     add_step,
@@ -41,11 +42,9 @@ from lcp.contacts.kernels.proximal_newton import (
     CONVERGED_RESIDUAL,
     ProximalState,
     continue_proximal_newton,
-    restore_forces,
-    save_forces,
 )
 from lcp.contacts.kernels.proximal_points import natural_residual, run_proximal_points
-from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
+from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # Fraction of the distance to the boundary that a step goes.
@@ -191,7 +190,7 @@ def keep_best(
     misfit = natural_residual(rows, polygon, search)
     if not misfit < least:
         return least
-    save_forces(search, near.best, near.joined[1])
+    copy_rows(search.contacts.p, near.best)
     return misfit
 
 
@@ -330,8 +329,7 @@ def solve_mehrotra(
         systems += 1
         # Predictor: straight to the solution.
         fill_right(x, 0.0, 1.0)
-        for i in range(n):
-            x.off[i] = x.miss[i]
+        copy_array(x.miss, x.off)
         if not newton_step(rows, polygon, search, x, eps, True, x.tz, x.tw):
             break
         share = duality_measure(x, step_to_boundary(x), pairs) / mean
@@ -416,18 +414,18 @@ def polish(
     Make at most ``most`` systems of proximal Newton steps, then proximal points in the modes of the forces. The state
     and ``near`` then have the forces of least residual. Return the number of systems, and this residual.
     """
-    restore_forces(search, near.best, near.joined[1])
+    copy_rows(near.best, search.contacts.p)
     systems = 0
     if most > 0:
         misfit = natural_residual(rows, polygon, search)
         systems, least = continue_proximal_newton(rows, polygon, search, near, misfit, most)
-        save_forces(search, near.best, near.joined[1])
+        copy_rows(search.contacts.p, near.best)
     systems += run_proximal_points(rows, polygon, search, 0.0, POLISH_POINTS)
     misfit = natural_residual(rows, polygon, search)
     if misfit < least:
-        save_forces(search, near.best, near.joined[1])
+        copy_rows(search.contacts.p, near.best)
         return systems, misfit
     # The next round continues from the forces before these points.
-    restore_forces(search, near.best, near.joined[1])
+    copy_rows(near.best, search.contacts.p)
     recover_velocity(rows, polygon, search)
     return systems, least

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from lcp.compiler.kernels import copy_array
 from lcp.contacts.kernels.boxed_rows import (
     evaluate_boxed,
     fill_boxed_rhs,
@@ -26,10 +27,17 @@ from lcp.contacts.kernels.boxed_rows import (
     recover,
 )
 from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, CERT_SIZE, certify, certify_boxed
-from lcp.contacts.kernels.column_ranges import dot_of_row, response_of, row_ranges, size_unforced, sparse_dot
-from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, worst_scaled
-from lcp.contacts.kernels.cone_residuals import drop_rounding, free_rate_and_rounding, kinetic_norm, measure_cones
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.condition_scales import (
+    MIN_RELATIVE_SCALE,
+    drop_rounding,
+    free_rate_and_rounding,
+    kinetic_norm,
+    measure_cones,
+    row_scales_views,
+    scale_variable,
+    worst_scaled,
+)
+from lcp.contacts.kernels.contact_system import ContactSystem, dot_of_row, response_of, size_unforced
 from lcp.contacts.kernels.solver_state import fill_delassus_diagonal
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import (
@@ -129,36 +137,6 @@ def scales_float_size(m: int, n: int) -> int:
     return 2 * m + 3 * n + 1
 
 
-class RowScales(NamedTuple):
-    """Scales of the rows of the LCP, by its variables; stored in the loads."""
-
-    amounts: Floats  # (n,) size of w without forces
-    sizes: Floats  # (n,) largest possible change of it by the largest balanced force
-    units: Floats  # (n,) factor that balances z
-    load: Floats  # (1,) the largest balanced amount
-
-
-@kernel(inline=True)
-def row_scales_views(loads: Floats, m: int, n: int) -> RowScales:
-    """Return views of the scales of m rows and n LCP variables."""
-    at = 2 * m
-    return RowScales(
-        loads[at : at + n], loads[at + n : at + 2 * n], loads[at + 2 * n : at + 3 * n], loads[at + 3 * n :]
-    )
-
-
-@kernel(inline=True)
-def scale_variable(scales: RowScales, place: int, amount: float, response: float) -> float:
-    """Store the scales of variable ``place`` of the LCP; return ``amount`` / sqrt(response), 0 if no body can move.
-
-    ``amount`` is the size of the row's rate without forces, ``response`` its rate for a unit of its own force.
-    """
-    root = math.sqrt(response)
-    scales.amounts[place] = amount
-    scales.sizes[place] = scales.units[place] = root
-    return amount / root if root > 0.0 else 0.0
-
-
 @kernel(inner=True)
 def fill_rhs_and_scales(
     rows: ContactSystem, posed: Floats, v: Floats, diagonal: Floats, q: Floats, loads: Floats
@@ -176,12 +154,15 @@ def fill_rhs_and_scales(
     scales = row_scales_views(loads, m, q.shape[0])
     motion = kinetic_norm(rows)
     anchored = posed.shape[0] > 0 or has_anchors(rows.lo, rows.hi)
-    # normal rows
+    # normal rows and limits
     heaviest = 0.0
-    for c in range(nc):
-        q[c], rounding_errors[c] = free_rate_and_rounding(rows, c, v, motion)
-        amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
-        heaviest = max(heaviest, scale_variable(scales, c, amount, response_of(rows, posed, diagonal, c)))
+    for i in range(nc + nr + rows.nl):
+        if nc <= i < nc + nr:
+            continue
+        place = i if i < nc else first_limit(rows) + i - nc - nr
+        q[place], rounding_errors[i] = free_rate_and_rounding(rows, i, v, motion)
+        amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
+        heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, diagonal, i)))
     # friction rows, cone by cone
     first = nc
     for cone in range(rows.r.shape[0]):
@@ -211,14 +192,8 @@ def fill_rhs_and_scales(
         scales.sizes[place] = max(bound, inverse, rows.gammaE[cone] * root)
         scales.units[place] = inverse
         first = last
-    # limit rows, then boxed rows
-    limit = first_limit(rows)
-    for i in range(nc + nr, nc + nr + rows.nl):
-        place = limit + i - nc - nr
-        q[place], rounding_errors[i] = free_rate_and_rounding(rows, i, v, motion)
-        amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
-        heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, diagonal, i)))
-    heaviest = max(heaviest, fill_boxed_rhs(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
+    # boxed rows
+    heaviest = max(heaviest, fill_boxed_rhs(rows, posed, v, q, scales))
     # For bodies without load the remaining motion is rounding, and not a load.
     scales.load[0] = max(heaviest, ROUNDING / SMALL_LOADS * motion / math.sqrt(rows.h))
 
@@ -328,8 +303,7 @@ def is_rejected_early(case: IslandProblem, answer: IslandSolution, loads: Floats
     largest = largest_force(rows, case.posed, z, answer.f, scales.units)
     # residual of each normal row, from its rate and its force
     for c in range(rows.nc):
-        a, b, d, e = row_ranges(rows.column_ranges, c, answer.v_plus.shape[0])
-        rate = sparse_dot(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
+        rate = dot_of_row(rows, c, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
         unit = scales.amounts[c] + scales.sizes[c] * largest
         w = drop_rounding(rate, rounding_errors[c]) / unit if unit > 0.0 else 0.0
         if abs(min(scales.units[c] * z[c] / largest if largest > 0.0 else 0.0, w)) > REJECT_FACTOR * tolerance:
@@ -369,8 +343,7 @@ def accept_or_keep_best(case: IslandProblem, answer: IslandSolution, diagonal: F
     far = max(worst, answer.residuals[SCALED], natural)
     if far < answer.state[BEST_RESIDUAL]:
         answer.state[BEST_RESIDUAL] = far
-        for i in range(answer.z.shape[0]):
-            answer.best_z[i] = answer.z[i]
+        copy_array(answer.z, answer.best_z)
     return is_solved(answer.residuals, SAFETY_FACTOR * case.tolerance) and worst <= SAFETY_FACTOR * case.tolerance
 
 
@@ -390,8 +363,7 @@ def judge_posed(
     edges of the cones. ``answer`` also has f, v+, and the output of `certify` and `certify_boxed`; its q is scratch.
     ``diagonal`` (nc + nr,) and ``loads`` are filled, ``rows.diagonal`` is empty.
     """
-    for i in range(answer.z.shape[0]):
-        answer.z[i] = edges[i]
+    copy_array(edges, answer.z)
     fill_delassus_diagonal(rows, diagonal)
     if exact:
         measure_cones(rows, rows.diagonal, diagonal, answer.z, answer.f, answer.v_plus, loads, answer.residuals)

@@ -11,7 +11,9 @@ K is as sparse as the contacts between trees, unsymmetric if contacts slide, and
 from __future__ import annotations
 
 from lcp.compiler.views import view_1d
-from lcp.contacts.kernels.column_ranges import (
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, ContactState, FrictionCone, normal_row
+from lcp.contacts.kernels.contact_system import (
+    ContactSystem,
     add_on,
     add_row_times,
     add_three,
@@ -19,8 +21,6 @@ from lcp.contacts.kernels.column_ranges import (
     combine3_range,
     row_ranges,
 )
-from lcp.contacts.kernels.contact_law import CONTACT_DIM, ContactState, FrictionCone
-from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
 from lcp.kernels import Floats, kernel
 
@@ -30,15 +30,11 @@ def form_system(
     rows: ContactSystem,
     polygon: FrictionCone,
     contacts: ContactState,
-    slopes: Floats,
     trees: Elimination,
     W: Floats,
     K: Floats,
 ) -> None:
-    """Fill the panels of K = 1 + h sum Y' B J; W (3, nv) is scratch.
-
-    ``slopes`` belong to the rows after the friction rows; each of these rows acts on one tree.
-    """
+    """Fill the panels of K = 1 + h sum Y' B J; W (3, nv) is scratch. Each joint row acts on one tree."""
     for i in range(panel_size(trees)):
         K[i] = 0.0
     for k in range(trees.order.shape[0]):
@@ -46,26 +42,28 @@ def form_system(
         for p in range(upper.shape[0]):
             upper[p, p] = 1.0
     for c in range(contacts.B.shape[0]):
-        # Open; a cone of moments has no separate normal force.
-        if contacts.B[c, 0, 0] != 0.0 or (c >= rows.nc and depends_on_rates(contacts.B[c])):
-            add_contact(rows, polygon, trees, c, contacts.B[c], W, K)
-    for i in range(slopes.shape[0]):
-        if slopes[i] != 0.0:
-            add_row(rows, trees, i, slopes[i], K)
+        # An open contact adds nothing; a cone of moments has no separate normal force.
+        B = contacts.B[c]
+        moves = B[1, 0] != 0.0 or B[2, 0] != 0.0 or B[1, 1] != 0.0 or B[2, 2] != 0.0
+        if B[0, 0] != 0.0 or (c >= rows.nc and moves):
+            add_contact(rows, polygon, trees, c, B, W, K)
 
 
 @kernel(inner=True)
 def add_contact(
     rows: ContactSystem, polygon: FrictionCone, trees: Elimination, c: int, B: Floats, W: Floats, K: Floats
 ) -> None:
-    """Add h Y' B J of a contact or of a moment cone to K."""
+    """Add h Y' B J of a contact, of a moment cone or of a joint row to K."""
+    if c >= rows.r.shape[0]:
+        add_row(rows, trees, normal_row(rows, c), B[0, 0], K)
+        return
     starts, pairs = trees.starts, trees.pairs
     i, j, k = contact_row(rows, polygon, c, 0), contact_row(rows, polygon, c, 1), contact_row(rows, polygon, c, 2)
     # W = h B J, by the trees on which the contact acts.
     a, b = pairs[i, 0], pairs[i, 1]
     begin, end = starts[a], starts[a + 1]
     n = end - begin
-    part = part_beginning_at(rows, i, begin)
+    part = 0 if row_ranges(rows.column_ranges, i, rows.v_free.shape[0])[0] == begin else 1
     combine_J_parts(rows, B, i, j, k, part, begin, n, W)
     x, y, z = Y_part(rows, i, part, n), Y_part(rows, j, part, n), Y_part(rows, k, part, n)
     # The block of the first tree.
@@ -110,12 +108,6 @@ def add_products(x: Floats, y: Floats, z: Floats, u: Floats, v: Floats, w: Float
 
 
 @kernel(inline=True)
-def part_beginning_at(rows: ContactSystem, i: int, begin: int) -> int:
-    """Return 0 if the first column range of row i begins at column ``begin``, otherwise 1 for the second range."""
-    return 0 if row_ranges(rows.column_ranges, i, rows.v_free.shape[0])[0] == begin else 1
-
-
-@kernel(inline=True)
 def Y_part(rows: ContactSystem, i: int, part: int, n: int) -> Floats:
     """Return the view of the n stored entries of row i of Y in its first (``part`` 0) or second column range."""
     return view_1d(rows.Y_entries, rows.offsets[i, part], n)
@@ -134,23 +126,16 @@ def combine_J_parts(
 
 @kernel(inner=True)
 def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Floats) -> None:
-    """Add h slope Y' J of the i-th row after the friction rows to K; the row acts on one tree."""
-    behind = rows.nc + rows.nr + i
-    begin, _, _, _ = row_ranges(rows.column_ranges, behind, rows.v_free.shape[0])
+    """Add h slope Y' J of row i to K; the row acts on one tree."""
+    begin, _, _, _ = row_ranges(rows.column_ranges, i, rows.v_free.shape[0])
     k = tree_at(trees.starts, begin)
     begin, end = trees.starts[k], trees.starts[k + 1]
     upper = upper_panel(trees, K, k)
-    row = view_1d(rows.J_entries, rows.offsets[behind, 0], end - begin)
+    row = view_1d(rows.J_entries, rows.offsets[i, 0], end - begin)
     for p in range(end - begin):
-        factor = rows.h * slope * Y_part(rows, behind, 0, end - begin)[p]
+        factor = rows.h * slope * Y_part(rows, i, 0, end - begin)[p]
         if factor != 0.0:
             add_on(0, end - begin, factor, row, upper[p])
-
-
-@kernel(inline=True)
-def depends_on_rates(B: Floats) -> bool:
-    """Return True if the moments of a cone with slope B (3, 3) change with the rates; if not, K has no term of it."""
-    return B[1, 0] != 0.0 or B[2, 0] != 0.0 or B[1, 1] != 0.0 or B[2, 2] != 0.0
 
 
 @kernel(inline=True)
@@ -164,28 +149,24 @@ def contact_row(rows: ContactSystem, polygon: FrictionCone, c: int, i: int) -> i
 
 @kernel(inner=True)
 def apply_contact_impulse(rows: ContactSystem, polygon: FrictionCone, c: int, p: Floats, v: Floats) -> None:
-    """Add h Y' p of a contact's force p (3,), along normal and axes, to the velocities v."""
+    """Add h Y' p of the force p (3,) of a contact or joint row, along normal and axes, to the velocities v."""
     if p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0:
         return
-    impulse, first = rows.h, polygon.first[c]
+    impulse, ncone = rows.h, rows.r.shape[0]
     if c < rows.nc and rows.r[c] > 1:
+        first = polygon.first[c]
         along, across = p[1] + polygon.skew * p[2], polygon.stretch * p[2]
         add_three_rows(
             rows, c, first, first + polygon.second_direction, impulse * p[0], impulse * along, impulse * across, v
         )
         return
-    if c < rows.nc:
-        add_row_times(rows, c, impulse * p[0], v)
-    else:
+    if rows.nc <= c < ncone:
         # A moment; the normal force of its contact does not act a second time.
         impulse *= rows.mu[c]
-    if rows.r[c] > 0:
+    else:
+        add_row_times(rows, normal_row(rows, c), impulse * p[0], v)
+    if c < ncone and rows.r[c] > 0:
+        first = polygon.first[c]
         add_row_times(rows, first, impulse * (p[1] + polygon.skew * p[2]), v)
-    if rows.r[c] > 1:
-        add_row_times(rows, first + polygon.second_direction, impulse * polygon.stretch * p[2], v)
-
-
-@kernel(inner=True)
-def apply_row_impulse(rows: ContactSystem, i: int, force: float, v: Floats) -> None:
-    """Add h Y' p of the force p of row i to the velocities v."""
-    add_row_times(rows, i, rows.h * force, v)
+        if rows.r[c] > 1:
+            add_row_times(rows, first + polygon.second_direction, impulse * polygon.stretch * p[2], v)

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from lcp.compiler.kernels import copy_array
 from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
+    ContactState,
     FrictionCone,
     fill_contact_rates,
     fill_force_jacobian,
+    normal_row,
     proximal_response,
     tangential_response,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.proximal_points import ROUNDING, natural_residual
-from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
+from lcp.contacts.kernels.elimination import solve_panels
+from lcp.contacts.kernels.mode_system import apply_contact_impulse
+from lcp.contacts.kernels.proximal_points import ROUNDING, bounded_force, natural_residual
+from lcp.contacts.kernels.solver_state import SolverState, copy_rows, factor_system, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # First rho, for residuals as fractions of the speed.
@@ -46,32 +48,39 @@ WORTH: Final = 1e-8
 class ProximalState(NamedTuple):
     """Memory of the method."""
 
-    before: Floats  # (ncone, 3) p0
-    best: Floats  # (ncone, 3)
+    before: Floats  # (n, 3) p0
+    best: Floats  # (n, 3)
     v: Floats  # (nv,)
     F: Floats  # (nv,)
     G: Floats  # (nv,)
-    joined: Floats  # (2, nj) p0 and best of joint rows
 
 
 @kernel
-def proximal_state_float_size(ncone: int, nj: int, nv: int) -> int:
+def proximal_state_float_size(n: int, nv: int) -> int:
     """Return the number of floats of `ProximalState`."""
-    return 2 * CONTACT_DIM * ncone + 3 * nv + 2 * nj
+    return 2 * CONTACT_DIM * n + 3 * nv
 
 
 @kernel(inner=True)
-def proximal_state_views(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalState:
+def proximal_state_views(n: int, nv: int, memory: Floats) -> ProximalState:
     """Return views of ``memory``, of `proximal_state_float_size` numbers, as the method's state."""
-    vectors = view_2d(memory, 6 * ncone, 3, nv)
+    vectors = view_2d(memory, 6 * n, 3, nv)
     return ProximalState(
-        view_2d(memory, 0, ncone, CONTACT_DIM),
-        view_2d(memory, 3 * ncone, ncone, CONTACT_DIM),
+        view_2d(memory, 0, n, CONTACT_DIM),
+        view_2d(memory, 3 * n, n, CONTACT_DIM),
         vectors[0],
         vectors[1],
         vectors[2],
-        view_2d(memory, 6 * ncone + 3 * nv, 2, nj),
     )
+
+
+@kernel(inline=True)
+def weights_of(
+    rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, rho: float
+) -> tuple[float, float]:
+    """Return rho over the responses of a contact along its normal and its tangents, 0 for a row that moves nothing."""
+    own, soft = contacts.diagonal[normal_row(rows, c)], tangential_response(rows, polygon, contacts, c)
+    return (rho / own, rho / soft) if own > 0.0 else (0.0, 0.0)
 
 
 @kernel(inner=True)
@@ -80,41 +89,28 @@ def proximal_residual(
 ) -> float:
     """Fill the rates s at v, the modes, the forces p = P(p0 - t s) and ``memory.G`` = v_free + h sum Y' p - v.
 
-    P projects to the cones and bounds, p0 is in ``memory.before`` and ``memory.joined``, and t is ``rho`` over a row's
-    response. Return the largest |G|.
+    P projects to the cones and bounds, p0 is in ``memory.before``, and t is ``rho`` over a row's response. Return the
+    largest |G|.
     """
-    contacts, joined = search.contacts, search.joined
+    contacts, ncone = search.contacts, rows.r.shape[0]
     G = memory.G
     nv = v.shape[0]
     # rates of the contacts at v, and G without impulses
     fill_contact_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(nv):
         G[i] = rows.v_free[i] - v[i]
-    # contact forces from the rates, with the impulses they add to G
+    # forces from the rates, with the impulses they add to G
     for c in range(contacts.p.shape[0]):
-        s = contacts.s[c]
-        before = memory.before[c]
-        normal = rows.cone_contacts[c]
+        s, before, p = contacts.s[c], memory.before[c], contacts.p[c]
         # step lengths along the normal and in the tangential plane
-        weight = rho / contacts.diagonal[normal]
-        soft = rho / tangential_response(rows, polygon, contacts, c)
-        x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[normal])
-        y = before[1] - soft * s[1]
-        z = before[2] - soft * s[2]
-        contacts.mode[c] = proximal_response(rows, polygon, c, 1.0 / soft, x, y, z, contacts.p[c])
-        apply_contact_impulse(rows, polygon, c, contacts.p[c], G)
-    # joint rows: forces within their bounds, and slopes where no bound is reached
-    first = rows.nc + rows.nr
-    for i in range(joined.p.shape[0]):
-        joined.slope[i] = 0.0
-        if joined.diagonal[i] > 0.0:
-            joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
-            weight = rho / joined.diagonal[i]
-            force = (memory.joined[0, i] - weight * joined.s[i]) / (1.0 + weight * joined.gamma[i])
-            joined.p[i] = min(max(force, joined.lo[i]), joined.hi[i])
-            if joined.lo[i] < force < joined.hi[i]:
-                joined.slope[i] = weight / (1.0 + weight * joined.gamma[i])
-            apply_row_impulse(rows, first + i, joined.p[i], G)
+        weight, soft = weights_of(rows, polygon, contacts, c, rho)
+        x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[normal_row(rows, c)])
+        if c < ncone:
+            y, z = before[1] - soft * s[1], before[2] - soft * s[2]
+            contacts.mode[c] = proximal_response(rows, polygon, c, 1.0 / soft, x, y, z, p)
+        else:
+            p[0] = bounded_force(rows, search, c, x)
+        apply_contact_impulse(rows, polygon, c, p, G)
     # largest entry of G
     largest = 0.0
     for i in range(nv):
@@ -133,33 +129,14 @@ def newton_step(
     # derivative of each contact's force by its rates
     contacts = search.contacts
     for c in range(contacts.p.shape[0]):
-        normal = rows.cone_contacts[c]
-        weight = rho / contacts.diagonal[normal]
-        soft = rho / tangential_response(rows, polygon, contacts, c)
-        weight /= 1.0 + weight * rows.gamma[normal]
+        weight, soft = weights_of(rows, polygon, contacts, c, rho)
+        weight /= 1.0 + weight * rows.gamma[normal_row(rows, c)]
         fill_force_jacobian(rows, polygon, c, contacts.mode[c], weight, soft, contacts.B[c])
     # form and factor the matrix, then solve for the step
-    form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
-    if not factor_panels(search.trees, search.K, search.W[0]):
+    if not factor_system(rows, polygon, search):
         return False
     solve_panels(search.trees, search.K, memory.F)
     return True
-
-
-@kernel(inner=True)
-def restore_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
-    """Copy saved forces into the state."""
-    copy_rows(forces, search.contacts.p)
-    for i in range(joined.shape[0]):
-        search.joined.p[i] = joined[i]
-
-
-@kernel(inner=True)
-def save_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
-    """Copy the state's forces out."""
-    copy_rows(search.contacts.p, forces)
-    for i in range(joined.shape[0]):
-        joined[i] = search.joined.p[i]
 
 
 @kernel(inner=True)
@@ -174,9 +151,8 @@ def continue_proximal_newton(
     # start from the state's forces, which are also the best so far
     v, trial = search.v, memory.v
     nv = v.shape[0]
-    of_joints, best_of_joints = memory.joined[0], memory.joined[1]
-    save_forces(search, memory.before, of_joints)
-    save_forces(search, memory.best, best_of_joints)
+    copy_rows(search.contacts.p, memory.before)
+    copy_rows(search.contacts.p, memory.best)
     last = least
     # a smaller residual permits a larger step length
     rho = max(LEAST, min(FIRST * search.speed / max(least, 1e-12 * search.speed), MOST))
@@ -191,8 +167,7 @@ def continue_proximal_newton(
         while size > enough and steps < STEPS and spent < most:
             steps += 1
             spent += 1
-            for i in range(nv):
-                memory.F[i] = memory.G[i]
+            copy_array(memory.G, memory.F)
             if not newton_step(rows, polygon, search, memory, rho):
                 break
             # halve the step until G is smaller
@@ -208,17 +183,16 @@ def continue_proximal_newton(
             if not smaller < size:
                 break
             # accept the step
-            for i in range(nv):
-                v[i] = trial[i]
+            copy_array(trial, v)
             size = smaller
         # measure the forces by the law itself, and keep the best
         misfit = natural_residual(rows, polygon, search)
         if misfit < least:
             least = misfit
-            save_forces(search, memory.best, best_of_joints)
+            copy_rows(search.contacts.p, memory.best)
         # accepted: the new forces become the center of the next proximal problem
         if size <= enough or misfit <= last:
-            save_forces(search, memory.before, of_joints)
+            copy_rows(search.contacts.p, memory.before)
             slow = slow + 1 if misfit > SLOW * last else 0
             # raise rho if progress is slow although the inner problem is easy
             if slow >= 2 or (steps <= 2 and misfit > 0.1 * last):
@@ -230,11 +204,11 @@ def continue_proximal_newton(
             rho *= LOWER
             if rho < LEAST:
                 break
-            restore_forces(search, memory.best, best_of_joints)
-            save_forces(search, memory.before, of_joints)
+            copy_rows(memory.best, search.contacts.p)
+            copy_rows(search.contacts.p, memory.before)
             recover_velocity(rows, polygon, search)
             last = least
             slow = 0
     # leave the best forces in the state
-    restore_forces(search, memory.best, best_of_joints)
+    copy_rows(memory.best, search.contacts.p)
     return spent, least

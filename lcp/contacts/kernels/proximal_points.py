@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     OPEN,
     SLIDE_EDGE,
+    STICK,
     ContactState,
     FrictionCone,
     contact_rates,
@@ -23,14 +23,15 @@ from lcp.contacts.kernels.contact_law import (
     fill_force_jacobian,
     friction_bound,
     mode_of,
+    normal_row,
     project_sliding,
     projected_force,
     tangential_response,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
+from lcp.contacts.kernels.elimination import solve_panels
+from lcp.contacts.kernels.mode_system import apply_contact_impulse
+from lcp.contacts.kernels.solver_state import SolverState, factor_system, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # Compliance of a contact relative to its response, if each has its own; the same for joint rows.
@@ -56,14 +57,14 @@ def update_modes(
     and the residual. The residual is the largest speed by which a row violates its law. For a polygon and eps > 0 it is
     eps times the largest error of a force.
     """
-    contacts, joined = search.contacts, search.joined
+    contacts, joined, ncone = search.contacts, search.joined, rows.r.shape[0]
     soft_misfit = eps > 0.0 and not polygon.exact
     changed = 0
     turned = False
     misfit = 0.0
     aim = search.scratch3_a
     # contacts: the force that would cancel the rates, and its mode
-    for c in range(contacts.p.shape[0]):
+    for c in range(ncone):
         p = contacts.p[c]
         s = contacts.s[c]
         normal, mu = rows.cone_contacts[c], friction_bound(rows, c)
@@ -96,26 +97,21 @@ def update_modes(
             contacts.mode[c] = mode
             projected_force(polygon, mu, mode, p[0], p[1], p[2], p)
     # joint rows: the same, with their bounds in place of a cone
-    for i in range(joined.p.shape[0]):
-        own = joined.diagonal[i]
+    for i in range(joined.lo.shape[0]):
+        c, row = ncone + i, rows.nc + rows.nr + i
+        own, p0, was = contacts.diagonal[row], contacts.p[c, 0], contacts.mode[c]
         soft = JOINT_COMPLIANCE * own
-        was = joined.slope[i]
-        joined.slope[i] = 0.0
-        aimed = joined.p[i]
-        if own > 0.0:
-            kept = soft * (aimed - joined.previous_p[i]) if eps > 0.0 else 0.0
-            aimed -= (joined.s[i] + joined.gamma[i] * aimed + kept) / own
-            if joined.lo[i] < aimed < joined.hi[i]:
-                joined.slope[i] = 1.0 / (joined.gamma[i] + soft)
-        aimed = min(max(aimed, joined.lo[i]), joined.hi[i])
-        misfit = max(misfit, (soft if soft_misfit else own) * abs(joined.p[i] - aimed))
+        held = soft * (p0 - joined.previous_p[i]) if eps > 0.0 else 0.0
+        x = p0 - (contacts.s[c, 0] + rows.gamma[row] * p0 + held) / own if own > 0.0 else p0
+        bounded = bounded_force(rows, search, c, x)
+        misfit = max(misfit, (soft if soft_misfit else own) * abs(p0 - bounded))
         # Also from one bound to the other.
         if keep:
-            joined.slope[i] = was
-        elif joined.slope[i] != was or (joined.slope[i] == 0.0 and joined.p[i] != aimed):
+            contacts.mode[c] = was
+        elif contacts.mode[c] != was or (contacts.mode[c] == OPEN and p0 != bounded):
             changed += 1
-            if joined.slope[i] == 0.0:
-                joined.p[i] = aimed
+            if contacts.mode[c] == OPEN:
+                contacts.p[c, 0] = bounded
     return changed, changed > 0 or turned, misfit
 
 
@@ -128,19 +124,63 @@ def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 
 
 @kernel(inner=True)
+def bounded_force(rows: ContactSystem, search: SolverState, c: int, x: float) -> float:
+    """Return the force of joint row c nearest to x within its bounds, and set its mode there."""
+    i = c - rows.r.shape[0]
+    lo, hi = search.joined.lo[i], search.joined.hi[i]
+    between = search.contacts.diagonal[normal_row(rows, c)] > 0.0 and lo < x < hi
+    search.contacts.mode[c] = STICK if between else OPEN
+    return min(max(x, lo), hi)
+
+
+@kernel(inline=True)
+def compliance_of(rows: ContactSystem, contacts: ContactState, c: int, eps: float) -> float:
+    """Return the compliance eps of a contact, or the small one of a joint row; any if the row moves nothing."""
+    if c < rows.r.shape[0]:
+        return eps
+    own = contacts.diagonal[normal_row(rows, c)]
+    return JOINT_COMPLIANCE * own if own > 0.0 else 1.0
+
+
+@kernel(inline=True)
 def stiffness_of(
     rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float
 ) -> tuple[float, float]:
     """Return the stiffness 1 / compliance of contact c along its normal and along its tangents.
 
     The compliance is eps. If eps is 0, it is the contact's own: its response over `STIFFNESS`. The normal adds its
-    softness.
+    softness. A joint row always has its own.
     """
-    normal = rows.cone_contacts[c]
-    if eps > 0.0:
-        return 1.0 / (rows.gamma[normal] + eps), 1.0 / eps
+    normal, soft = normal_row(rows, c), compliance_of(rows, contacts, c, eps)
+    if soft > 0.0:
+        return 1.0 / (rows.gamma[normal] + soft), 1.0 / soft
     tangent = STIFFNESS / tangential_response(rows, polygon, contacts, c)
     return 1.0 / (rows.gamma[normal] + contacts.diagonal[normal] / STIFFNESS), tangent
+
+
+@kernel(inner=True)
+def fill_stiffness(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float) -> None:
+    """Fill ``contacts.B[c]`` with minus the derivative of the force by the rates, in the contact's mode."""
+    normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
+    fill_force_jacobian(rows, polygon, c, contacts.mode[c], normal, tangent, contacts.B[c])
+
+
+@kernel(inner=True)
+def factor_modes(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> bool:
+    """Form and factor the matrix of the state's modes, with ``eps`` as in `stiffness_of`; False if it is singular."""
+    for c in range(search.contacts.p.shape[0]):
+        fill_stiffness(rows, polygon, search.contacts, c, eps)
+    return factor_system(rows, polygon, search)
+
+
+@kernel(inner=True)
+def fill_mode_force(
+    rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, x: float, y: float, z: float
+) -> None:
+    """Set ``contacts.p[c]`` to the force of the point (x; y, z) in the contact's mode; a joint row at a bound stays."""
+    mode = contacts.mode[c]
+    if c < rows.r.shape[0] or mode == STICK:
+        projected_force(polygon, friction_bound(rows, c), mode, x, y, z, contacts.p[c])
 
 
 @kernel(inner=True)
@@ -157,7 +197,7 @@ def force_increment(
     s = contacts.s[c]
     mode = contacts.mode[c]
     normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
-    x = -normal * (s[0] + rows.gamma[rows.cone_contacts[c]] * contacts.p[c, 0] + ds[0])
+    x = -normal * (s[0] + rows.gamma[normal_row(rows, c)] * contacts.p[c, 0] + ds[0])
     y = -tangent * (s[1] + ds[1])
     z = -tangent * (s[2] + ds[2])
     if polygon.exact and mode >= SLIDE_EDGE:
@@ -185,7 +225,7 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
     ``eps`` is the compliance in the matrix, 0 if each contact has its own.
     """
     # right side: impulses of the force changes at the present rates
-    contacts, joined = search.contacts, search.joined
+    contacts = search.contacts
     dv = search.trial_v
     dv[:] = 0.0
     shift = search.scratch3_a
@@ -194,25 +234,17 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
     for c in range(contacts.p.shape[0]):
         force_increment(rows, polygon, contacts, c, eps, ds, shift)
         apply_contact_impulse(rows, polygon, c, shift, dv)
-    # joint rows add the changes of their free forces
-    first = rows.nc + rows.nr
-    for i in range(joined.p.shape[0]):
-        change = -joined.slope[i] * (joined.s[i] + joined.gamma[i] * joined.p[i])
-        apply_row_impulse(rows, first + i, change, dv)
     # change of the velocities
     solve_panels(search.trees, search.K, dv)
-    # contact forces at the changed rates
+    # forces at the changed rates
     for c in range(contacts.p.shape[0]):
         contact_rates(rows, polygon, c, dv, 0.0, ds)
         force_increment(rows, polygon, contacts, c, eps, ds, shift)
         for i in range(CONTACT_DIM):
             contacts.p[c, i] += shift[i]
         # The normal force of a moment cone equals the one of its contact to the bit, in all modes.
-        contacts.p[c, 0] = contacts.p[rows.cone_contacts[c], 0]
-    # joint forces at the changed rates
-    for i in range(joined.p.shape[0]):
-        rate = joined.s[i] + row_dot(rows, first + i, dv)
-        joined.p[i] -= joined.slope[i] * (rate + joined.gamma[i] * joined.p[i])
+        if rows.nc <= c < rows.r.shape[0]:
+            contacts.p[c, 0] = contacts.p[rows.cone_contacts[c], 0]
 
 
 @kernel(inner=True)
@@ -221,7 +253,6 @@ def run_proximal_points(rows: ContactSystem, polygon: FrictionCone, search: Solv
 
     ``eps`` > 0: the matrix of the state's modes is already factored, for contacts of compliance eps.
     """
-    contacts, joined = search.contacts, search.joined
     formed = 0
     last = math.inf
     recover_velocity(rows, polygon, search)
@@ -236,12 +267,8 @@ def run_proximal_points(rows: ContactSystem, polygon: FrictionCone, search: Solv
         # new modes need a new matrix
         if turned or (formed == 0 and eps == 0.0):
             eps = 0.0
-            for c in range(contacts.p.shape[0]):
-                normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
-                fill_force_jacobian(rows, polygon, c, contacts.mode[c], normal, tangent, contacts.B[c])
-            form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
             formed += 1
-            if not factor_panels(search.trees, search.K, search.W[0]):
+            if not factor_modes(rows, polygon, search, eps):
                 break
         # step with the factored matrix
         proximal_step(rows, polygon, search, eps)

@@ -11,21 +11,28 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from lcp.compiler.kernels import copy_array
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     SLIDE_EDGE,
     FrictionCone,
     friction_bound,
     mode_of,
+    normal_row,
     project_sliding,
-    projected_force,
     tangential_response,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.proximal_newton import ProximalState, restore_forces, save_forces
-from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, natural_residual, run_proximal_points
+from lcp.contacts.kernels.proximal_newton import ProximalState
+from lcp.contacts.kernels.proximal_points import (
+    bounded_force,
+    compliance_of,
+    fill_mode_force,
+    natural_residual,
+    run_proximal_points,
+)
 from lcp.contacts.kernels.pwl_path import PwlPath, follow_pwl_path, next_mode_change
-from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
+from lcp.contacts.kernels.solver_state import SolverState, center_rows, copy_rows, recover_velocity
 from lcp.kernels import kernel
 
 # Rotation and relative difference of two changes of the forces up to which they count as equal.
@@ -47,88 +54,58 @@ def fill_path_points(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 
     The forces of joint rows become their points, clipped to the bounds.
     """
-    contacts, joined = search.contacts, search.joined
+    contacts = search.contacts
     for c in range(contacts.p.shape[0]):
-        s, x, p = contacts.s[c], shifted.fixed[c], contacts.p[c]
-        normal = rows.cone_contacts[c]
+        s, x, p, row = contacts.s[c], shifted.fixed[c], contacts.p[c], normal_row(rows, c)
+        own = contacts.diagonal[row]
+        x[:] = 0.0
+        x[0] = p[0] - (s[0] + rows.gamma[row] * p[0]) / own if own > 0.0 else p[0]
+        if c >= rows.r.shape[0]:
+            p[0] = bounded_force(rows, search, c, x[0])
+            continue
         soft = tangential_response(rows, polygon, contacts, c)
-        x[0] = p[0] - (s[0] + rows.gamma[normal] * p[0]) / contacts.diagonal[normal]
         x[1] = p[1] - s[1] / soft
         x[2] = p[2] - s[2] / soft
         contacts.mode[c] = mode_of(polygon, friction_bound(rows, c), c, x[0], x[1], x[2])
-    for i in range(joined.p.shape[0]):
-        joined.slope[i] = 0.0
-        shifted.joined[1, i] = joined.p[i]
-        if joined.diagonal[i] > 0.0:
-            point = joined.p[i] - (joined.s[i] + joined.gamma[i] * joined.p[i]) / joined.diagonal[i]
-            shifted.joined[1, i] = point
-            joined.p[i] = min(max(point, joined.lo[i]), joined.hi[i])
-            if joined.lo[i] < point < joined.hi[i]:
-                joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i])
-
-
-@kernel(inner=True)
-def begin_at_points(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
-) -> None:
-    """Fill ``shifted.shift`` such that the state's forces, at the path's points, are a solution at t = 1.
-
-    Their velocities and rates are computed.
-    """
-    contacts, joined = search.contacts, search.joined
-    for i in range(joined.p.shape[0]):
-        if joined.slope[i] > 0.0:
-            joined.p[i] = shifted.joined[1, i]
-        joined.previous_p[i] = joined.p[i]
-    recover_velocity(rows, polygon, search)
-    for c in range(contacts.p.shape[0]):
-        s, x, b, p = contacts.s[c], shifted.fixed[c], shifted.shift[c], shifted.center[c]
-        b[0] = x[0] + (s[0] - eps * p[0]) / (rows.gamma[rows.cone_contacts[c]] + eps)
-        b[1] = x[1] + s[1] / eps - p[1]
-        b[2] = x[2] + s[2] / eps - p[2]
-        if c >= rows.nc:
-            b[0] = shifted.shift[rows.cone_contacts[c], 0]
-    for i in range(joined.p.shape[0]):
-        shifted.joined[0, i] = 0.0
-        if joined.diagonal[i] > 0.0:
-            soft = JOINT_COMPLIANCE * joined.diagonal[i]
-            rate = joined.s[i] - soft * joined.previous_p[i]
-            shifted.joined[0, i] = shifted.joined[1, i] + rate / (joined.gamma[i] + soft)
 
 
 @kernel(inner=True)
 def centre_at_points(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
 ) -> None:
-    """Set the state's forces and ``shifted.center`` to the projected points, and compute the shift for them.
+    """Set the state's forces and ``shifted.center`` to the projected points, and compute their velocities and rates.
 
-    ``shifted.kept`` gets the change of the centre. The shift makes the forces a solution at t = 1 (`begin_at_points`).
+    ``shifted.kept`` gets the change of the centre. ``shifted.shift`` makes the forces a solution at t = 1.
     """
     contacts, aim = search.contacts, search.scratch3_b
     for c in range(contacts.p.shape[0]):
-        x, p, mode, width = shifted.fixed[c], contacts.p[c], contacts.mode[c], friction_bound(rows, c)
-        if polygon.exact and mode >= SLIDE_EDGE:
+        x, p, width = shifted.fixed[c], contacts.p[c], friction_bound(rows, c)
+        if polygon.exact and contacts.mode[c] >= SLIDE_EDGE:
             project_sliding(polygon, width, c, False, eps, x[0], x[1], x[2], aim)
-        projected_force(polygon, width, mode, x[0], x[1], x[2], p)
+        fill_mode_force(rows, polygon, contacts, c, x[0], x[1], x[2])
         for i in range(CONTACT_DIM):
             shifted.kept[c, i] = p[i] - shifted.center[c, i]
             shifted.center[c, i] = p[i]
-    begin_at_points(rows, polygon, search, shifted, eps)
+    center_rows(search)
+    recover_velocity(rows, polygon, search)
+    for c in range(contacts.p.shape[0]):
+        s, x, b, p = contacts.s[c], shifted.fixed[c], shifted.shift[c], shifted.center[c]
+        soft = compliance_of(rows, contacts, c, eps)
+        b[0] = x[0] + (s[0] - soft * p[0]) / (rows.gamma[normal_row(rows, c)] + soft)
+        b[1] = x[1] + s[1] / soft - p[1]
+        b[2] = x[2] + s[2] / soft - p[2]
+        if rows.nc <= c < rows.r.shape[0]:
+            b[0] = shifted.shift[rows.cone_contacts[c], 0]
 
 
 @kernel(inner=True)
 def fill_answer(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, far: float) -> None:
     """Continue the path by ``far`` in t beyond its end: move its points, and fill their forces in the state."""
-    contacts, joined = search.contacts, search.joined
-    for c in range(contacts.p.shape[0]):
+    for c in range(search.contacts.p.shape[0]):
         x = shifted.fixed[c]
         for i in range(CONTACT_DIM):
             x[i] -= far * shifted.moving[c, i]
-        projected_force(polygon, friction_bound(rows, c), contacts.mode[c], x[0], x[1], x[2], contacts.p[c])
-    for i in range(joined.p.shape[0]):
-        shifted.joined[1, i] -= far * shifted.joined[2, i]
-        if joined.slope[i] > 0.0:
-            joined.p[i] = shifted.joined[1, i]
+        fill_mode_force(rows, polygon, search.contacts, c, x[0], x[1], x[2])
 
 
 @kernel(inner=True)
@@ -141,7 +118,7 @@ def is_drifting(rows: ContactSystem, search: SolverState, shifted: PwlPath) -> b
     product = 0.0
     before = 0.0
     contacts = search.contacts
-    for c in range(contacts.p.shape[0]):
+    for c in range(rows.r.shape[0]):
         own = contacts.diagonal[rows.cone_contacts[c]]
         for i in range(CONTACT_DIM):
             change = contacts.p[c, i] - shifted.center[c, i]
@@ -157,8 +134,7 @@ def finish_with_fixed_modes(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath
 ) -> tuple[int, float]:
     """Make proximal points in the state's modes, which are saved with the forces; return systems and the residual."""
-    for c in range(search.previous_modes.shape[0]):
-        search.previous_modes[c] = search.contacts.mode[c]
+    copy_array(search.contacts.mode, search.previous_modes)
     formed = run_proximal_points(rows, polygon, search, 0.0, LAST_POINTS)
     return formed, natural_residual(rows, polygon, search)
 
@@ -166,14 +142,11 @@ def finish_with_fixed_modes(
 @kernel(inner=True)
 def restore_modes(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath) -> None:
     """Restore the saved modes, and the forces of the path's points."""
-    joined = search.joined
-    for c in range(search.previous_modes.shape[0]):
-        search.contacts.mode[c] = search.previous_modes[c]
-    for i in range(joined.p.shape[0]):
-        point = shifted.joined[1, i]
-        joined.p[i] = min(max(point, joined.lo[i]), joined.hi[i])
-        inside = joined.diagonal[i] > 0.0 and joined.lo[i] < point < joined.hi[i]
-        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i]) if inside else 0.0
+    contacts, joined = search.contacts, search.joined
+    copy_array(search.previous_modes, contacts.mode)
+    for i in range(joined.lo.shape[0]):
+        c = rows.r.shape[0] + i
+        contacts.p[c, 0] = min(max(shifted.fixed[c, 0], joined.lo[i]), joined.hi[i])
     fill_answer(rows, polygon, search, shifted, 0.0)
 
 
@@ -193,7 +166,7 @@ def solve_proximal_pwl(
     A path has at most ``pieces`` pieces, and all paths have at most ``most`` systems.
     """
     least = natural_residual(rows, polygon, search)
-    save_forces(search, near.best, near.joined[1])
+    copy_rows(search.contacts.p, near.best)
     fill_path_points(rows, polygon, search, shifted)
     spent = 0
     turn, tried = 0, -EVERY
@@ -207,14 +180,14 @@ def solve_proximal_pwl(
         misfit = natural_residual(rows, polygon, search)
         if misfit < least:
             least = misfit
-            save_forces(search, near.best, near.joined[1])
+            copy_rows(search.contacts.p, near.best)
         if misfit <= WORTH * search.speed and turn - tried >= EVERY:
             tried = turn
             formed, hard = finish_with_fixed_modes(rows, polygon, search, shifted)
             spent += formed
             if hard < least:
                 least = hard
-                save_forces(search, near.best, near.joined[1])
+                copy_rows(search.contacts.p, near.best)
             restore_modes(rows, polygon, search, shifted)
         if least <= ENOUGH * search.speed:
             break
@@ -224,6 +197,6 @@ def solve_proximal_pwl(
                 break
             fill_answer(rows, polygon, search, shifted, (1.0 + BEYOND) * far)
         turn += 1
-    restore_forces(search, near.best, near.joined[1])
+    copy_rows(near.best, search.contacts.p)
     recover_velocity(rows, polygon, search)
     return spent

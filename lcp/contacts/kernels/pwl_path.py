@@ -14,27 +14,27 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from lcp.compiler.kernels import copy_array
 from lcp.compiler.views import view_2d
-from lcp.contacts.kernels.active_set import compliant_force, compliant_stiffness
-from lcp.contacts.kernels.column_ranges import row_dot
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     OPEN,
     SLIDE_EDGE,
+    SLIDE_FACE,
     STICK,
     FrictionCone,
     contact_rates,
     fill_contact_rates,
     friction_bound,
     mode_of,
+    normal_row,
     project_sliding,
     projected_force,
 )
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, add_row_times
 from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_panels
-from lcp.contacts.kernels.facets import facet_of
-from lcp.contacts.kernels.mode_system import add_contact, add_row, apply_contact_impulse, apply_row_impulse, form_system
-from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
+from lcp.contacts.kernels.mode_system import add_contact, apply_contact_impulse, form_system
+from lcp.contacts.kernels.proximal_points import compliance_of, fill_stiffness
 from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import Floats, kernel
 
@@ -48,35 +48,33 @@ REFRESH: Final = 40
 class PwlPath(NamedTuple):
     """Path: points x = fixed + t moving, which determine the forces, and the linear system of the points."""
 
-    shift: Floats  # (ncone, 3)
-    fixed: Floats  # (ncone, 3)
-    moving: Floats  # (ncone, 3)
-    kept: Floats  # (ncone, 3) forces at which a path begins
-    center: Floats  # (ncone, 3) forces without compliant motion
-    joined: Floats  # (3, nj) shift, fixed and moving of joint rows
+    shift: Floats  # (n, 3)
+    fixed: Floats  # (n, 3)
+    moving: Floats  # (n, 3)
+    kept: Floats  # (n, 3) forces at which a path begins
+    center: Floats  # (n, 3) forces without compliant motion
     right: Floats  # (2, nv) right-hand sides: constant part and factor of t
     v: Floats  # (2, nv) velocities in the same form
     base: Floats  # (nv^2,) panels of the matrix, not factored
 
 
 @kernel
-def pwl_path_float_size(ncone: int, nj: int, nv: int) -> int:
-    """Return the number of floats of `PwlPath`."""
-    return 5 * CONTACT_DIM * ncone + 3 * nj + 4 * nv + nv * nv
+def pwl_path_float_size(n: int, nv: int) -> int:
+    """Return the number of floats of `PwlPath`, for n cones and joint rows."""
+    return 5 * CONTACT_DIM * n + 4 * nv + nv * nv
 
 
 @kernel(inner=True)
-def pwl_path_views(ncone: int, nj: int, nv: int, memory: Floats) -> PwlPath:
+def pwl_path_views(n: int, nv: int, memory: Floats) -> PwlPath:
     """Return views of ``memory``, of `pwl_path_float_size` numbers, as a `PwlPath`."""
-    size = CONTACT_DIM * ncone
-    at = 5 * size + 3 * nj
+    size = CONTACT_DIM * n
+    at = 5 * size
     return PwlPath(
-        view_2d(memory, 0, ncone, CONTACT_DIM),
-        view_2d(memory, size, ncone, CONTACT_DIM),
-        view_2d(memory, 2 * size, ncone, CONTACT_DIM),
-        view_2d(memory, 3 * size, ncone, CONTACT_DIM),
-        view_2d(memory, 4 * size, ncone, CONTACT_DIM),
-        view_2d(memory, 5 * size, 3, nj),
+        view_2d(memory, 0, n, CONTACT_DIM),
+        view_2d(memory, size, n, CONTACT_DIM),
+        view_2d(memory, 2 * size, n, CONTACT_DIM),
+        view_2d(memory, 3 * size, n, CONTACT_DIM),
+        view_2d(memory, 4 * size, n, CONTACT_DIM),
         view_2d(memory, at, 2, nv),
         view_2d(memory, at + 2 * nv, 2, nv),
         memory[at + 4 * nv : at + 4 * nv + nv * nv],
@@ -89,34 +87,26 @@ def add_forces(
 ) -> None:
     """Add the force of contact c at zero velocity, in its mode, times ``sign`` to the right-hand sides of the path.
 
-    The first side has its constant part, the second the part of the shift, which is multiplied by t.
+    The first side has its constant part, the second the part of the shift, which is multiplied by t. A joint row at a
+    bound has the force in the state.
     """
-    p = search.contacts.p[c]
-    b = shifted.shift[c]
+    contacts, p, b = search.contacts, search.scratch3_b, shifted.shift[c]
+    mode, s, row, soft = contacts.mode[c], contacts.s[c], normal_row(rows, c), compliance_of(rows, contacts, c, eps)
+    if mode == OPEN:
+        if c >= rows.r.shape[0]:
+            add_row_times(rows, row, rows.h * sign * contacts.p[c, 0], shifted.right[0])
+        return
+    contact_rates(rows, polygon, c, search.trial_v, 1.0, s)
     for side in range(2):
+        x, y, z = b[0], b[1], b[2]
         if side == 0:
-            contact_rates(rows, polygon, c, search.trial_v, 1.0, search.contacts.s[c])
             for i in range(CONTACT_DIM):
-                search.contacts.s[c, i] -= eps * shifted.center[c, i]
-            compliant_force(rows, polygon, search.contacts, c, eps)
-        else:
-            projected_force(polygon, friction_bound(rows, c), search.contacts.mode[c], b[0], b[1], b[2], p)
+                s[i] -= soft * shifted.center[c, i]
+            x, y, z = -s[0] / (rows.gamma[row] + soft), -s[1] / soft, -s[2] / soft
+        projected_force(polygon, friction_bound(rows, c), mode, x, y, z, p)
         for i in range(CONTACT_DIM):
             p[i] *= sign
         apply_contact_impulse(rows, polygon, c, p, shifted.right[side])
-
-
-@kernel(inner=True)
-def add_row_forces(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, sign: float) -> None:
-    """Add the force of joint row i at zero velocity in its mode to the right-hand sides; ``sign`` -1 subtracts it."""
-    joined = search.joined
-    at = rows.nc + rows.nr + i
-    if joined.slope[i] > 0.0:
-        force = (JOINT_COMPLIANCE * joined.diagonal[i] * joined.previous_p[i] - rows.k[at]) * joined.slope[i]
-        apply_row_impulse(rows, at, sign * force, shifted.right[0])
-        apply_row_impulse(rows, at, sign * shifted.joined[0, i], shifted.right[1])
-    else:
-        apply_row_impulse(rows, at, sign * joined.p[i], shifted.right[0])
 
 
 @kernel(inner=True)
@@ -130,12 +120,9 @@ def form_path_system(
         right[0, i] = rows.v_free[i]
         right[1, i] = 0.0
     for c in range(contacts.mode.shape[0]):
-        compliant_stiffness(rows, polygon, contacts, c, eps)
-        if contacts.mode[c] != OPEN:
-            add_forces(rows, polygon, search, shifted, c, eps, 1.0)
-    for i in range(search.joined.p.shape[0]):
-        add_row_forces(rows, search, shifted, i, 1.0)
-    form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, shifted.base)
+        fill_stiffness(rows, polygon, contacts, c, eps)
+        add_forces(rows, polygon, search, shifted, c, eps, 1.0)
+    form_system(rows, polygon, contacts, search.trees, search.W, shifted.base)
 
 
 @kernel(inner=True)
@@ -144,11 +131,10 @@ def solve_path_system(
 ) -> bool:
     """Factor the path's matrix, and fill the points and velocities of the present modes as constant part + t part.
 
-    The results are ``shifted.fixed``, ``moving``, ``joined`` and ``v``. Return False if the matrix is singular.
+    The results are ``shifted.fixed``, ``moving`` and ``v``. Return False if the matrix is singular.
     """
-    contacts, joined, v = search.contacts, search.joined, shifted.v
-    for i in range(panel_size(search.trees)):
-        search.K[i] = shifted.base[i]
+    contacts, v = search.contacts, shifted.v
+    copy_array(shifted.base, search.K[: panel_size(search.trees)])
     if not factor_panels(search.trees, search.K, search.W[0]):
         return False
     for side in range(2):
@@ -158,22 +144,104 @@ def solve_path_system(
         fill_contact_rates(rows, polygon, v[side], 1.0 - side, contacts.s)
         points = shifted.fixed if side == 0 else shifted.moving
         for c in range(contacts.mode.shape[0]):
-            s, b = contacts.s[c], shifted.shift[c]
+            s, b, soft = contacts.s[c], shifted.shift[c], compliance_of(rows, contacts, c, eps)
             if side == 0:
                 for i in range(CONTACT_DIM):
-                    s[i] -= eps * shifted.center[c, i]
-            points[c, 0] = side * b[0] - s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
-            points[c, 1] = side * b[1] - s[1] / eps
-            points[c, 2] = side * b[2] - s[2] / eps
-        for i in range(joined.p.shape[0]):
-            at = rows.nc + rows.nr + i
-            rate = row_dot(rows, at, v[side]) + (1.0 - side) * rows.k[at]
-            soft = JOINT_COMPLIANCE * joined.diagonal[i]
-            kept = side * shifted.joined[0, i]
-            if joined.diagonal[i] > 0.0:
-                kept += ((1.0 - side) * soft * joined.previous_p[i] - rate) / (joined.gamma[i] + soft)
-            shifted.joined[1 + side, i] = kept
+                    s[i] -= soft * shifted.center[c, i]
+            points[c, 0] = side * b[0] - s[0] / (rows.gamma[normal_row(rows, c)] + soft)
+            points[c, 1] = side * b[1] - s[1] / soft
+            points[c, 2] = side * b[2] - s[2] / soft
     return True
+
+
+@kernel(inner=True)
+def facet(polygon: FrictionCone, mu: float, mode: int, i: int, n: Floats) -> bool:
+    """Fill n (3,) of the i-th inequality n . x <= 0 that the points x = (normal; tangential) of a mode satisfy.
+
+    Return False if the mode has no i-th inequality. The boundary of a circular cone is not among those of STICK.
+    """
+    n[0] = -1.0
+    n[1] = 0.0
+    n[2] = 0.0
+    if mode == OPEN:
+        n[0] = 1.0
+        return i == 0
+    if i == 0:
+        return True
+    if polygon.r == 0 or mu == 0.0:
+        return False
+    turns = polygon.edge_directions
+    if polygon.exact:
+        # A sticking point leaves its circular cone: see `distance_to_cone`.
+        if mode == STICK or i > 1:
+            return False
+        slide = polygon.slide_state[(mode - SLIDE_EDGE) // 2]
+        n[0] = mu
+        n[1] = -slide[0]
+        n[2] = -slide[1]
+        return True
+    if polygon.r == 1:
+        if i > (2 if mode == STICK else 1):
+            return False
+        sign = (1.0 if i == 1 else -1.0) if mode == STICK else (-1.0 if mode == SLIDE_EDGE else 1.0)
+        n[0] = -mu if mode == STICK else mu
+        n[1] = sign
+        return True
+    if mode == STICK:
+        if i > 2 * polygon.r:
+            return False
+        outside(turns, mu, i - 1, 1.0, n)
+        return True
+    j = (mode - SLIDE_EDGE) // 2
+    if (mode - SLIDE_EDGE) % 2 == SLIDE_FACE - SLIDE_EDGE:
+        if i == 1:
+            outside(turns, mu, j, -1.0, n)
+        elif i == 2:
+            past_corner(turns, mu, j, j, -1.0, n)
+        elif i == 3:
+            past_corner(turns, mu, j, j + 1, 1.0, n)
+        return i < 4
+    if i == 1:
+        past_corner(turns, mu, j, j, 1.0, n)
+    elif i == 2:
+        before = j - 1 if j > 0 else 2 * polygon.r - 1
+        past_corner(turns, mu, before, before + 1, -1.0, n)
+    return i < 3
+
+
+@kernel(inline=True)
+def facet_of(rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, i: int, n: Floats) -> bool:
+    """Return `facet` for cone c, a contact or a cone of moments, with its friction bound."""
+    there = facet(polygon, friction_bound(rows, c), mode, i, n)
+    if rows.r[c] == 1:
+        n[2] = 0.0
+    return there
+
+
+@kernel(inner=True)
+def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
+    """Fill n (3,) so that n . x > 0 for points x outside the pyramid's side from edge j to edge j + 1.
+
+    ``sign`` is 1, or -1 for the reversed inequality.
+    """
+    x = turns[j, 0] + turns[j + 1, 0]
+    y = turns[j, 1] + turns[j + 1, 1]
+    n[0] = -sign * mu * (x * turns[j, 0] + y * turns[j, 1])
+    n[1] = sign * x
+    n[2] = sign * y
+
+
+@kernel(inner=True)
+def past_corner(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats) -> None:
+    """Fill n (3,) so that n . x > 0 for points x beyond a corner, in the direction from edge j to edge j + 1.
+
+    ``sign`` is 1, or -1 for the reversed inequality.
+    """
+    x = turns[j + 1, 0] - turns[j, 0]
+    y = turns[j + 1, 1] - turns[j, 1]
+    n[0] = -sign * mu * (x * turns[corner, 0] + y * turns[corner, 1])
+    n[1] = sign * x
+    n[2] = sign * y
 
 
 @kernel(inner=True)
@@ -217,47 +285,44 @@ def next_mode_change(
 ) -> tuple[float, int, int]:
     """Return how far t can move in the direction ``way`` until a mode changes, the cone or row, and its inequality.
 
-    The second value is c for a cone, ncone + i for joint row i, and -1 if nothing changes. The inequality is the number
-    i of `facet`, or 1 for a joint row whose force rises, 0 if it falls.
+    The second value is -1 if nothing changes. The inequality is the number i of `facet`, or 1 for a joint row whose
+    force rises, 0 if it falls.
     """
-    n, joined = search.scratch3_b, search.joined
+    n, joined, contacts, ncone = search.scratch3_b, search.joined, search.contacts, rows.r.shape[0]
     least, changing, which = math.inf, -1, -1
-    for c in range(search.contacts.mode.shape[0]):
+    for c in range(ncone):
         x, d = shifted.fixed[c], shifted.moving[c]
         # Moments open with their contact.
         i = 0 if c < rows.nc else 1
         width = friction_bound(rows, c)
-        if polygon.exact and search.contacts.mode[c] == STICK and width > 0.0 and rows.r[c] > 0:
+        if polygon.exact and contacts.mode[c] == STICK and width > 0.0 and rows.r[c] > 0:
             far = distance_to_cone(width, x, d, t, way)
             if far < least:
                 least, changing, which = far, c, 1
-        while facet_of(rows, polygon, c, search.contacts.mode[c], i, n):
+        while facet_of(rows, polygon, c, contacts.mode[c], i, n):
             speed = way * (n[0] * d[0] + n[1] * d[1] + n[2] * d[2])
             if speed > 0.0:
                 fixed = n[0] * x[0] + n[1] * x[1] + n[2] * x[2]
                 far = max(0.0, -(fixed + t * way * speed) / speed)
                 if far < least:
-                    least = far
-                    changing = c
-                    which = i
+                    least, changing, which = far, c, i
             i += 1
-    for i in range(joined.p.shape[0]):
-        if not (joined.diagonal[i] > 0.0 and joined.lo[i] < joined.hi[i]):
+    for i in range(joined.lo.shape[0]):
+        c = ncone + i
+        if not (contacts.diagonal[normal_row(rows, c)] > 0.0 and joined.lo[i] < joined.hi[i]):
             continue
-        speed = way * shifted.joined[2, i]
-        point = shifted.joined[1, i] + t * shifted.joined[2, i]
+        speed = way * shifted.moving[c, 0]
+        point = shifted.fixed[c, 0] + t * shifted.moving[c, 0]
         # A row between its bounds reaches one of them; a row at a bound leaves it inwards.
-        inside = joined.slope[i] > 0.0
-        bound = joined.p[i]
+        inside = contacts.mode[c] == STICK
+        bound = contacts.p[c, 0]
         if inside:
             bound = joined.hi[i] if speed > 0.0 else joined.lo[i]
         outwards = speed > 0.0 if inside or bound == joined.lo[i] else speed < 0.0
         if speed != 0.0 and abs(bound) < math.inf and (inside or outwards):
             far = max(0.0, (bound - point) / speed)
             if far < least:
-                least = far
-                changing = search.contacts.mode.shape[0] + i
-                which = 1 if speed > 0.0 else 0
+                least, changing, which = far, c, 1 if speed > 0.0 else 0
     return least, changing, which
 
 
@@ -298,9 +363,9 @@ def update_contact(
     for turn in range(2):
         contacts.mode[c] = before if turn == 0 else mode
         sign = -1.0 if turn == 0 else 1.0
+        fill_stiffness(rows, polygon, contacts, c, eps)
+        add_forces(rows, polygon, search, shifted, c, eps, sign)
         if contacts.mode[c] != OPEN:
-            compliant_stiffness(rows, polygon, contacts, c, eps)
-            add_forces(rows, polygon, search, shifted, c, eps, sign)
             for i in range(CONTACT_DIM):
                 for j in range(CONTACT_DIM):
                     B[i, j] *= sign
@@ -319,7 +384,7 @@ def update_moments(
 ) -> None:
     """Open or close the moment cones of contacts that have opened; they slide there without force."""
     contacts = search.contacts
-    for c in range(rows.nc, contacts.mode.shape[0]):
+    for c in range(rows.nc, rows.r.shape[0]):
         if rows.cone_contacts[c] == contact:
             y = shifted.fixed[c, 1] + t * shifted.moving[c, 1]
             z = shifted.fixed[c, 2] + t * shifted.moving[c, 2]
@@ -328,21 +393,6 @@ def update_moments(
             before = contacts.mode[c]
             contacts.mode[c] = mode_of(polygon, 1.0, c, x, y, z)
             update_contact(rows, polygon, search, shifted, c, before, eps)
-
-
-@kernel(inner=True)
-def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, upwards: bool) -> None:
-    """Change the mode of a joint row that crosses a bound upwards or downwards, and update the system."""
-    joined = search.joined
-    add_row_forces(rows, search, shifted, i, -1.0)
-    if joined.slope[i] > 0.0:
-        add_row(rows, search.trees, i, -joined.slope[i], shifted.base)
-        joined.slope[i] = 0.0
-        joined.p[i] = joined.hi[i] if upwards else joined.lo[i]
-    else:
-        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i])
-        add_row(rows, search.trees, i, joined.slope[i], shifted.base)
-    add_row_forces(rows, search, shifted, i, 1.0)
 
 
 @kernel(inner=True)
@@ -362,9 +412,7 @@ def follow_pwl_path(
             form_path_system(rows, polygon, search, shifted, eps)
         if not solve_path_system(rows, polygon, search, shifted, eps):
             return False, solved
-        if changing >= ncone:
-            way = 1.0 if n[0] * shifted.joined[2, changing - ncone] > 0.0 else -1.0
-        elif changing >= 0:
+        if changing >= 0:
             d = shifted.moving[changing]
             way = 1.0 if n[0] * d[0] + n[1] * d[1] + n[2] * d[2] > 0.0 else -1.0
         far, changing, which = next_mode_change(rows, polygon, search, shifted, t, way)
@@ -373,11 +421,15 @@ def follow_pwl_path(
         if changing < 0:
             return False, solved
         t += way * far
-        if changing >= ncone:
-            n[0] = 1.0 if which == 1 else -1.0
-            update_row(rows, search, shifted, changing - ncone, which == 1)
-            continue
         before = contacts.mode[changing]
+        if changing >= ncone:
+            i = changing - ncone
+            n[0], n[1], n[2] = 1.0 if which == 1 else -1.0, 0.0, 0.0
+            if before == STICK:
+                contacts.p[changing, 0] = search.joined.hi[i] if which == 1 else search.joined.lo[i]
+            contacts.mode[changing] = OPEN if before == STICK else STICK
+            update_contact(rows, polygon, search, shifted, changing, before, eps)
+            continue
         if polygon.exact and before == STICK and which == 1:
             width = friction_bound(rows, changing)
             begin_sliding(polygon, width, changing, eps, shifted.fixed[changing], shifted.moving[changing], t, n)

@@ -24,7 +24,6 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.active_set import final_compliance, range_of_responses
-from lcp.contacts.kernels.column_ranges import dot_of_row
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     FrictionCone,
@@ -32,11 +31,18 @@ from lcp.contacts.kernels.contact_law import (
     enclosing_edge,
     fill_contact_rates,
 )
-from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.contact_system import ContactSystem, dot_of_row
+from lcp.contacts.kernels.elimination import solve_panels
 from lcp.contacts.kernels.island_acceptance import SAFETY_FACTOR, IslandProblem, IslandSolution, accept_or_keep_best
-from lcp.contacts.kernels.mode_system import apply_contact_impulse, form_system
-from lcp.contacts.kernels.solver_state import SolverState, copy_rows, load_forces, recover_velocity, store_forces
+from lcp.contacts.kernels.mode_system import apply_contact_impulse
+from lcp.contacts.kernels.solver_state import (
+    SolverState,
+    copy_rows,
+    factor_system,
+    load_forces,
+    recover_velocity,
+    store_forces,
+)
 from lcp.kernels import Floats, kernel
 
 #: Rates, relative to the largest free rate, up to which a contact is at rest before the step.
@@ -245,7 +251,7 @@ def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: F
     if polygon.exact:
         inside = x[0] >= 0.0 and x[1] * x[1] + x[2] * x[2] <= mu * mu * x[0] * x[0]
     else:
-        edge, along, next_along = enclosing_edge(polygon.half, polygon.edge_directions, x[1], x[2])
+        edge, along, next_along = enclosing_edge(polygon.r, polygon.edge_directions, x[1], x[2])
         inside = x[0] >= 0.0 and along + next_along <= mu * x[0]
     # inside: the point itself; outside: the nearest point of the boundary
     if inside:
@@ -305,8 +311,7 @@ def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
         convert_stiffness(rows, polygon, c, contacts.B[c])
         apply_contact_impulse(rows, polygon, c, x, dv)
     # form and factor the matrix, then solve for the velocities
-    form_system(rows, polygon, contacts, search.joined.slope[:0], search.trees, search.W, search.K)
-    if not factor_panels(search.trees, search.K, search.W[0]):
+    if not factor_system(rows, polygon, search):
         return False
     solve_panels(search.trees, search.K, dv)
     # rates of the contacts, and their forces by the slopes
@@ -437,8 +442,6 @@ def try_rest(
     polygon: FrictionCone,
     search: SolverState,
     memory: Rest,
-    diagonal: Floats,
-    loads: Floats,
 ) -> tuple[bool, int]:
     """Look for forces that hold the bodies at rest; return whether they are accepted, and the number of systems solved.
 
@@ -471,4 +474,4 @@ def try_rest(
     if not rests:
         return False, systems
     store_forces(rows, polygon, search, answer.z)
-    return accept_or_keep_best(case, answer, diagonal, loads), systems
+    return accept_or_keep_best(case, answer, search.contacts.diagonal, search.loads), systems

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from lcp.compiler.kernels import copy_array
 from lcp.contacts.kernels.active_set import (
     MAX_ACTIVE_SET_STEPS,
     SELECTED_WITHIN,
     SMALL_ISLAND_CONTACTS,
-    SavedStep,
-    compliant_stiffness,
     final_compliance,
     restore_step,
     save_step,
@@ -30,9 +29,13 @@ from lcp.contacts.kernels.contact_law import (
     tangential_response,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import factor_panels
-from lcp.contacts.kernels.mode_system import form_system
-from lcp.contacts.kernels.proximal_points import natural_residual, proximal_step, run_proximal_points, update_modes
+from lcp.contacts.kernels.proximal_points import (
+    factor_modes,
+    natural_residual,
+    proximal_step,
+    run_proximal_points,
+    update_modes,
+)
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity, stay_near
 from lcp.kernels import kernel
 
@@ -48,18 +51,11 @@ DECADE: Final = 0.1
 DECADES_ASKED: Final = 3
 
 
-@kernel(inline=True)
-def is_large_island(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
-    """Return True if there are so many contacts, with polygons and without joints, that modes keep changing."""
-    return rows.nc > SMALL_ISLAND_CONTACTS and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
-
-
 @kernel(inner=True)
 def remove_compliance(
     rows: ContactSystem,
     polygon: FrictionCone,
     search: SolverState,
-    kept: SavedStep,
     eps: float,
     tolerance: float,
 ) -> int:
@@ -68,7 +64,7 @@ def remove_compliance(
     If eps is the path's end, its matrix is factored. ``tolerance`` is the tolerance of the problem.
     """
     # the factored matrix serves only if eps is the path's end and small for every contact
-    save_step(search, kept)
+    save_step(search)
     compliance = eps if eps == final_compliance(rows, search) else 0.0
     for c in range(rows.nc):
         if eps > SOFT * search.contacts.diagonal[c]:
@@ -77,25 +73,27 @@ def remove_compliance(
         if eps > SOFT * tangential_response(rows, polygon, search.contacts, c):
             compliance = 0.0
     # proximal points in all modes
-    if is_large_island(rows, polygon, search):
-        formed = remove_compliance_or_restore(rows, polygon, search, kept, compliance, FEW_POINTS)
+    # In large islands with polygons and without joints modes keep changing.
+    polygons = polygon.r > 0 and not polygon.exact
+    if rows.nc > SMALL_ISLAND_CONTACTS and polygons and search.joined.lo.shape[0] == 0:
+        formed = remove_compliance_or_restore(rows, polygon, search, compliance, FEW_POINTS)
     else:
         formed = run_proximal_points(rows, polygon, search, compliance, MANY_POINTS)
     # accept forces near the compliant ones, otherwise keep their modes
-    if stay_selected(search, kept):
+    if stay_selected(search):
         return formed
-    return formed + remove_compliance_in_modes(rows, polygon, search, kept, eps, IN_MODES * tolerance)
+    return formed + remove_compliance_in_modes(rows, polygon, search, eps, IN_MODES * tolerance)
 
 
 @kernel(inline=True)
-def stay_selected(search: SolverState, kept: SavedStep) -> bool:
+def stay_selected(search: SolverState) -> bool:
     """Return True if the forces are near the saved compliant ones."""
-    return stay_near(search, kept.start, SELECTED_WITHIN)
+    return stay_near(search, search.kept.start, SELECTED_WITHIN)
 
 
 @kernel(inner=True)
 def remove_compliance_or_restore(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, most: int
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int
 ) -> int:
     """Make at most ``most`` proximal points; keep the forces in the previous modes if their residual is smaller.
 
@@ -103,27 +101,26 @@ def remove_compliance_or_restore(
     """
     # residual of the forces at entry
     contacts = search.contacts
-    copy_rows(contacts.p, kept.fixed)
+    copy_rows(contacts.p, search.kept.fixed)
     recover_velocity(rows, polygon, search)
     _, _, before = update_modes(rows, polygon, search, 0.0, 1.0)
     # proximal points from the saved modes
-    copy_rows(kept.fixed, contacts.p)
-    for c in range(search.previous_modes.shape[0]):
-        contacts.mode[c] = search.previous_modes[c]
+    copy_rows(search.kept.fixed, contacts.p)
+    copy_array(search.previous_modes, contacts.mode)
     formed = run_proximal_points(rows, polygon, search, eps, most)
     # residual of the new forces
-    copy_rows(contacts.p, kept.moving)
+    copy_rows(contacts.p, search.kept.moving)
     recover_velocity(rows, polygon, search)
     _, _, misfit = update_modes(rows, polygon, search, 0.0, 1.0)
     # keep the forces of smaller residual
-    copy_rows(kept.moving if misfit <= before else kept.fixed, contacts.p)
+    copy_rows(search.kept.moving if misfit <= before else search.kept.fixed, contacts.p)
     recover_velocity(rows, polygon, search)
     return formed
 
 
 @kernel(inner=True)
 def remove_compliance_in_modes(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, close: float
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, close: float
 ) -> int:
     """Remove the compliance by two proximal points from the saved forces, in the modes of these forces only.
 
@@ -132,14 +129,14 @@ def remove_compliance_in_modes(
     larger than ``close``, as a fraction of the speeds. Return the number of systems formed, 1.
     """
     # residual of the rigid forces so far
-    contacts, joined = search.contacts, search.joined
-    keep_rigid_forces(search, kept)
+    contacts = search.contacts
+    keep_rigid_forces(search)
     before = natural_residual(rows, polygon, search)
     # return to the compliant forces and modes
-    copy_rows(kept.start, contacts.p)
+    copy_rows(search.kept.start, contacts.p)
     restore_step(search)
     recover_velocity(rows, polygon, search)
-    # sliding directions and stiffness of each contact in its mode
+    # sliding directions of each contact in its mode
     for c in range(contacts.p.shape[0]):
         s = contacts.s[c]
         if polygon.exact and contacts.mode[c] >= SLIDE_EDGE:
@@ -147,91 +144,58 @@ def remove_compliance_in_modes(
             project_sliding(
                 polygon, friction_bound(rows, c), c, False, eps, x, -s[1] / eps, -s[2] / eps, search.scratch3_a
             )
-        compliant_stiffness(rows, polygon, contacts, c, eps)
     # matrix of these modes
-    form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
-    if factor_panels(search.trees, search.K, search.W[0]):
+    if factor_modes(rows, polygon, search, eps):
         # first proximal point, then the second from there
         proximal_step(rows, polygon, search, eps)
-        copy_rows(contacts.p, kept.moving)
+        copy_rows(contacts.p, search.kept.moving)
         recover_velocity(rows, polygon, search)
         proximal_step(rows, polygon, search, eps)
         # subtract the second motion from the first
-        for c in range(contacts.p.shape[0]):
+        for c in range(rows.r.shape[0]):
             for i in range(CONTACT_DIM):
-                contacts.p[c, i] = 2.0 * kept.moving[c, i] - contacts.p[c, i]
+                contacts.p[c, i] = 2.0 * search.kept.moving[c, i] - contacts.p[c, i]
     # keep the rigid forces if they were better
     if not natural_residual(rows, polygon, search) <= max(before, close * search.speed):
-        restore_rigid_forces(rows, polygon, search, kept)
+        restore_rigid_forces(rows, polygon, search)
     return 1
 
 
 @kernel(inner=True)
-def keep_rigid_forces(search: SolverState, kept: SavedStep) -> None:
-    """Copy the state's forces of contacts and of joint rows to ``kept.fixed`` and ``kept.joined``."""
-    joined = search.joined
-    copy_rows(search.contacts.p, kept.fixed)
-    for i in range(joined.p.shape[0]):
-        kept.joined[0, i] = joined.p[i]
-        kept.joined[1, i] = joined.previous_p[i]
+def keep_rigid_forces(search: SolverState) -> None:
+    """Copy the state's forces to ``kept.fixed``, and those of joint rows from before to ``kept.previous_p``."""
+    copy_rows(search.contacts.p, search.kept.fixed)
+    copy_array(search.joined.previous_p, search.kept.previous_p)
 
 
 @kernel(inner=True)
-def restore_rigid_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep) -> None:
+def restore_rigid_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> None:
     """Restore the forces saved by `keep_rigid_forces`, and compute their velocities and rates."""
-    joined = search.joined
-    copy_rows(kept.fixed, search.contacts.p)
-    for i in range(joined.p.shape[0]):
-        joined.p[i] = kept.joined[0, i]
-        joined.previous_p[i] = kept.joined[1, i]
+    copy_rows(search.kept.fixed, search.contacts.p)
+    copy_array(search.kept.previous_p, search.joined.previous_p)
     recover_velocity(rows, polygon, search)
 
 
 @kernel(inner=True)
-def check_distant_forces(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
+def check_selection(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, close: bool
 ) -> tuple[bool, int]:
-    """Return whether forces far from the path's end are equal-compliance forces, and the number of systems solved.
+    """Return whether the state's forces are equal-compliance forces, and the number of systems solved.
 
-    They are if the compliant problem, solved from their modes with a compliance some decades below eps, has forces near
-    them. If rates contradict one another, a contact slides or opens in between. After that the forces hardly change.
+    They are if the compliant problem, solved from their modes with a compliance below eps, has forces near them. Forces
+    far from the path's end are compared at some decades. If rates contradict one another, a contact slides or opens in
+    between. After that the forces hardly change. Forces that are ``close`` to the path's end are compared at one
+    decade, and are equal-compliance forces too if the modes do not converge.
     """
-    keep_rigid_forces(search, kept)
-    systems = 0
-    near = False
-    for _ in range(DECADES_ASKED):
+    keep_rigid_forces(search)
+    systems, selected = 0, False
+    for _ in range(1 if close else DECADES_ASKED):
         eps *= DECADE
-        more, near = compare_at_compliance(rows, polygon, search, kept, eps)
-        systems += max(more, 1)
-        if near:
+        update_modes(rows, polygon, search, 0.0, 1.0)
+        solved = solve_active_set(rows, polygon, search, eps, MAX_ACTIVE_SET_STEPS)
+        selected = stay_near(search, search.kept.fixed, SELECTED_WITHIN) or (close and solved == 0)
+        restore_rigid_forces(rows, polygon, search)
+        systems += max(solved, 1)
+        if selected:
             break
-    return near, systems
-
-
-@kernel(inner=True)
-def check_near_forces(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
-) -> tuple[bool, int]:
-    """Return whether compliance eps / 10 gives forces far from the state's, and the number of systems solved.
-
-    The state's forces are near the path's end. If so, they are not the equal-compliance forces.
-    """
-    keep_rigid_forces(search, kept)
-    systems, near = compare_at_compliance(rows, polygon, search, kept, DECADE * eps)
-    return systems > 0 and not near, max(systems, 1)
-
-
-@kernel(inner=True)
-def compare_at_compliance(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float
-) -> tuple[int, bool]:
-    """Solve at compliance eps from the modes of the forces saved by `keep_rigid_forces`, and restore these forces.
-
-    Return the number of systems solved, 0 if the modes do not converge, and whether the new forces were near the saved
-    ones.
-    """
-    update_modes(rows, polygon, search, 0.0, 1.0)
-    systems = solve_active_set(rows, polygon, search, eps, MAX_ACTIVE_SET_STEPS)
-    near = stay_near(search, kept.fixed, SELECTED_WITHIN)
-    restore_rigid_forces(rows, polygon, search, kept)
-    return systems, near
+    return selected, systems

@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from lcp.compiler.kernels import copy_array
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.active_set import SELECTED_WITHIN
-from lcp.contacts.kernels.column_ranges import add_on
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, STICK, FrictionCone, mode_of, tangential_response
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, add_on
 from lcp.contacts.kernels.mode_system import contact_row
 from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.solver_state import SolverState
@@ -33,7 +33,7 @@ MAX_POINTS: Final = 20
 @kernel(inline=True)
 def is_small_island(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
     """Return True if an island has few contacts, with polygons whose axes are friction directions, and one tree."""
-    alone = search.trees.order.shape[0] == 1 and search.joined.p.shape[0] == 0 and rows.r.shape[0] == rows.nc
+    alone = search.trees.order.shape[0] == 1 and search.joined.lo.shape[0] == 0 and rows.r.shape[0] == rows.nc
     axes = polygon.r > 1 and polygon.r % 2 == 0 and not polygon.exact
     return alone and axes and CONTACT_DIM * rows.nc <= rows.v_free.shape[0]
 
@@ -172,8 +172,7 @@ def solve_all_sticking(
     last = math.inf
     moved = 0.0
     for _ in range(MAX_POINTS):
-        for i in range(m):
-            change[i] = s[i]
+        copy_array(s, change)
         solve_factored(F, F, pivots, m, change)
         # step of the forces, and the total motion
         step = 0.0

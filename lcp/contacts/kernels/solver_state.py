@@ -9,15 +9,9 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from lcp.compiler.kernels import copy_array
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.boxed_rows import first_limit, recover_boxed_forces, store_boxed_forces
-from lcp.contacts.kernels.column_ranges import (
-    abs_terms_range,
-    packed_ints,
-    row_dot,
-    row_ranges,
-    row_response,
-)
 from lcp.contacts.kernels.contact_law import (
     CONTACT_DIM,
     SLIDE_FLOATS,
@@ -27,26 +21,37 @@ from lcp.contacts.kernels.contact_law import (
     fill_contact_rates,
     fill_edge_directions,
 )
-from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import Elimination, elimination_ints, elimination_views
-from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse
+from lcp.contacts.kernels.contact_system import (
+    ContactSystem,
+    abs_terms_range,
+    packed_ints,
+    row_ranges,
+    row_response,
+)
+from lcp.contacts.kernels.elimination import Elimination, elimination_ints, elimination_views, factor_panels
+from lcp.contacts.kernels.mode_system import apply_contact_impulse, form_system
 from lcp.kernels import Floats, Ints, kernel
 
-#: Marks a mode of a contact, or a slope of a joint row, that is not chosen yet.
+#: Marks a mode that is not chosen yet.
 UNKNOWN: Final = -1
 
 
 class JointRowState(NamedTuple):
-    """State of the rows [L; B]."""
+    """Further state of the nj rows [L; B]."""
 
     lo: Floats  # bounds of their forces
     hi: Floats
-    p: Floats  # forces
-    previous_p: Floats  # forces from before
-    s: Floats  # rates
-    slope: Floats
-    diagonal: Floats  # response of each row to its own force
-    gamma: Floats
+    previous_p: Floats  # forces from before, about which they have their compliance
+    rates: Floats  # scratch
+
+
+class SavedStep(NamedTuple):
+    """Forces of contacts and joint rows that a step saves in order to restore them."""
+
+    start: Floats  # (n, 3) forces from which the next compliance is tried
+    fixed: Floats  # (n, 3)
+    moving: Floats  # (n, 3)
+    previous_p: Floats  # (nj,) of joint rows
 
 
 class SolverState(NamedTuple):
@@ -54,7 +59,7 @@ class SolverState(NamedTuple):
 
     contacts: ContactState
     joined: JointRowState
-    previous_modes: Ints  # (ncone,) modes before a step
+    previous_modes: Ints  # (n,) modes before a step
     speed: float  # upper bound of the free motion along a row of a contact
     v: Floats  # (nv,) velocity
     trial_v: Floats
@@ -63,31 +68,34 @@ class SolverState(NamedTuple):
     K: Floats  # panels of the matrix, or of its factors
     scratch3_a: Floats  # (3,) scratch
     scratch3_b: Floats  # (3,) scratch
+    kept: SavedStep
+    memory: Floats  # of the methods
+    loads: Floats  # scales of the rows, see `fill_rhs_and_scales`
 
 
 @kernel
 def state_float_size(ncone: int, m: int, nj: int, nv: int) -> int:
     """Return the length of the float workspace; m rows [N; F] and nj rows [L; B]."""
-    return nv * nv + 5 * nv + 15 * ncone + m + 7 * nj + 2 * CONTACT_DIM + SLIDE_FLOATS * ncone
+    return nv * nv + 5 * nv + 24 * (ncone + nj) + m + 6 * nj + 2 * CONTACT_DIM + SLIDE_FLOATS * ncone
 
 
 @kernel
 def state_int_size(ncone: int, m: int, nt: int) -> int:
     """Return the length of the integer workspace, for ncone cones, m rows and nt trees."""
-    return 3 * ncone + elimination_ints(ncone, nt) + packed_ints(m)
+    return 3 * (ncone + m) + elimination_ints(ncone, nt) + packed_ints(m)
 
 
 @kernel(inline=True)
 def state_diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Return the view in ``wf`` of the responses (nc + nr,) of the rows [N; F] to their own forces."""
-    nv = rows.v_free.shape[0]
-    at = nv * nv + 5 * nv + 15 * rows.r.shape[0]
-    return wf[at : at + rows.nc + rows.nr]
+    """Return the view in ``wf`` of the responses (m,) of the rows [N; F; L; B] to their own forces."""
+    nv, nj = rows.v_free.shape[0], rows.nl + rows.lo.shape[0]
+    at = nv * nv + 5 * nv + 15 * (rows.r.shape[0] + nj)
+    return wf[at : at + rows.nc + rows.nr + nj]
 
 
 @kernel(inner=True)
 def fill_delassus_diagonal(rows: ContactSystem, diagonal: Floats) -> None:
-    """Fill the response of each row [N; F] to its own force."""
+    """Fill the response of each row to its own force."""
     for i in range(diagonal.shape[0]):
         diagonal[i] = row_response(rows, i)
 
@@ -113,66 +121,62 @@ def max_free_speed(rows: ContactSystem) -> float:
     speed = 0.0
     for c in range(rows.nc):
         a, b, d, e = row_ranges(rows.column_ranges, c, nv)
-        sum_of = abs_terms_range(a, b, rows.J[c], rows.v_free, abs(rows.k[c]))
-        if d < e:
-            sum_of = abs_terms_range(d, e, rows.J[c], rows.v_free, sum_of)
-        speed = max(speed, sum_of)
+        first = abs_terms_range(a, b, rows.J[c], rows.v_free, abs(rows.k[c]))
+        speed = max(speed, abs_terms_range(d, e, rows.J[c], rows.v_free, first))
     return speed
 
 
 @kernel(inner=True)
-def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> SolverState:
-    """Return the views of the solver state in its workspaces, and fill the diagonal, bounds and gamma of [L; B].
+def solver_state_views(rows: ContactSystem, starts: Ints, loads: Floats, wf: Floats, wi: Ints) -> SolverState:
+    """Return the views of the solver state in its workspaces, and fill the bounds of [L; B].
 
-    The diagonal of the rows [N; F] must already be in ``wf`` (`fill_delassus_diagonal`).
+    The diagonal must already be in ``wf`` (`fill_delassus_diagonal`).
 
     ``starts`` (nt + 1,) are the first velocities of the trees.
     """
     # sizes
-    ncone = rows.r.shape[0]
     nv = rows.v_free.shape[0]
-    m = rows.nc + rows.nr
     nj = rows.nl + rows.lo.shape[0]
+    ncone = rows.r.shape[0]
+    n = ncone + nj
     # matrix of the velocities and its vectors
     K = wf[: nv * nv]
     at = nv * nv
     vectors = view_2d(wf, at, 2, nv)
     W = view_2d(wf, at + 2 * nv, 3, nv)
     at += 5 * nv
-    # forces, rates and Jacobians of the contacts
-    p = view_2d(wf, at, ncone, CONTACT_DIM)
-    s = view_2d(wf, at + 3 * ncone, ncone, CONTACT_DIM)
-    B = wf[at + 6 * ncone : at + 15 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
-    at += 15 * ncone
-    # diagonals, then the quantities of the joint rows
+    # forces, rates and Jacobians, and the diagonal
+    p = view_2d(wf, at, n, CONTACT_DIM)
+    s = view_2d(wf, at + 3 * n, n, CONTACT_DIM)
+    B = wf[at + 6 * n : at + 15 * n].reshape(n, CONTACT_DIM, CONTACT_DIM)
     diagonal = state_diagonal_view(rows, wf)
-    at += m
-    of_joints = view_2d(wf, at, 7, nj)
-    at += 7 * nj
-    contacts = ContactState(wi[:ncone], p, s, B, diagonal)
-    joined = JointRowState(
-        of_joints[0],
-        of_joints[1],
-        of_joints[2],
-        of_joints[3],
-        of_joints[4],
-        of_joints[5],
-        of_joints[6],
-        rows.gamma[m : m + nj],
+    at += 15 * n + diagonal.shape[0]
+    of_joints = view_2d(wf, at, 4, nj)
+    at += 4 * nj
+    kept = SavedStep(
+        view_2d(wf, at, n, CONTACT_DIM),
+        view_2d(wf, at + 3 * n, n, CONTACT_DIM),
+        view_2d(wf, at + 6 * n, n, CONTACT_DIM),
+        wf[at + 9 * n : at + 9 * n + nj],
     )
+    at += 9 * n + nj
+    contacts = ContactState(wi[:n], p, s, B, diagonal)
+    joined = JointRowState(of_joints[0], of_joints[1], of_joints[2], of_joints[3])
     # limits push only; boxed rows have their own bounds
     for i in range(nj):
         joined.lo[i] = 0.0 if i < rows.nl else rows.lo[i - rows.nl]
         joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
-        joined.diagonal[i] = row_response(rows, m + i)
         joined.previous_p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
+        p[ncone + i, 1] = p[ncone + i, 2] = 0.0
     # scratch, previous modes and the elimination's integers
     scratch = view_2d(wf, at, 2, CONTACT_DIM)
-    before = wi[ncone : 2 * ncone]
-    trees = elimination_views(starts, rows.nc, wi[3 * ncone :])
+    before = wi[n : 2 * n]
+    trees = elimination_views(starts, rows.nc, wi[3 * n :])
+    memory = wf[state_float_size(ncone, rows.nc + rows.nr, nj, nv) :]
     return SolverState(
-        contacts, joined, before, max_free_speed(rows), vectors[0], vectors[1], trees, W, K, scratch[0], scratch[1]
-    )
+        contacts, joined, before, max_free_speed(rows), vectors[0], vectors[1], trees, W, K, scratch[0], scratch[1],
+        kept, memory, loads,
+    )  # fmt: skip
 
 
 @kernel(inner=True)
@@ -187,7 +191,8 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
     ncone = rows.r.shape[0]
     at = state_float_size(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
     slides = view_2d(wf, at - SLIDE_FLOATS * ncone, ncone, SLIDE_FLOATS)
-    first = wi[2 * ncone : 3 * ncone]
+    n = ncone + rows.nl + rows.lo.shape[0]
+    first = wi[2 * n : 2 * n + ncone]
     # common number of directions; cones of moments may have one
     r = rows.r[0] if rows.nc > 0 else 0
     row = rows.nc
@@ -196,44 +201,37 @@ def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floa
         row += rows.r[c]
         if rows.r[c] != r and (c < rows.nc or r < 1 or rows.r[c] != 1):
             r = -1
-    # fewer than two directions: no friction, friction in a plane, or unequal cones
-    if r < 2:
-        if r == 1:
-            fill_edge_directions(1, turns)
-        return FrictionCone(r, r, first, 0, 0.0, 1.0, turns, False, slides)
-    # polygon or disc in space
-    fill_edge_directions(r, turns)
-    if exact:
-        for j in range(2 * r + 1):
-            # Use the tangents themselves, without rounding.
-            turns[j, 0] = math.floor(turns[j, 0] + 0.5)
-            turns[j, 1] = math.floor(turns[j, 1] + 0.5)
-        return FrictionCone(r if r == 2 else -1, 2, first, 1, 0.0, 1.0, turns, True, slides)
+    # edges of the polygon; a disc in space uses the tangents themselves, without rounding
+    if r > 0:
+        fill_edge_directions(r, turns)
+    disc = exact and r > 1
+    for j in range(2 * r + 1 if disc else 0):
+        turns[j, 0] = math.floor(turns[j, 0] + 0.5)
+        turns[j, 1] = math.floor(turns[j, 1] + 0.5)
     # second tangent from the direction most nearly perpendicular to the first
-    across = r // 2
-    if r % 2 == 0:
-        return FrictionCone(r, r, first, across, 0.0, 1.0, turns, False, slides)
-    skew, stretch = -turns[across, 0] / turns[across, 1], 1.0 / turns[across, 1]
-    return FrictionCone(r, r, first, across, skew, stretch, turns, False, slides)
+    across, skew, stretch = r // 2 if r > 1 else 0, 0.0, 1.0
+    if r > 1 and r % 2 == 1:
+        skew, stretch = -turns[across, 0] / turns[across, 1], 1.0 / turns[across, 1]
+    return FrictionCone(-1 if disc and r != 2 else r, first, across, skew, stretch, turns, disc, slides)
 
 
 @kernel(inner=True)
 def recover_velocity(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> None:
     """Compute the velocities ``search.v`` of the state's forces, and the rates of all rows."""
     # free velocity plus the impulses of all forces
-    contacts, joined, v = search.contacts, search.joined, search.v
-    nv = v.shape[0]
-    for p in range(nv):
-        v[p] = rows.v_free[p]
+    contacts, v = search.contacts, search.v
+    copy_array(rows.v_free, v)
     for c in range(contacts.p.shape[0]):
         apply_contact_impulse(rows, polygon, c, contacts.p[c], v)
-    first = rows.nc + rows.nr
-    for i in range(joined.p.shape[0]):
-        apply_row_impulse(rows, first + i, joined.p[i], v)
     # rates at these velocities
     fill_contact_rates(rows, polygon, v, 1.0, contacts.s)
-    for i in range(joined.p.shape[0]):
-        joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
+
+
+@kernel(inner=True)
+def factor_system(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
+    """Form and factor the matrix of the slopes ``contacts.B`` in ``search.K``; return False if it is singular."""
+    form_system(rows, polygon, search.contacts, search.trees, search.W, search.K)
+    return factor_panels(search.trees, search.K, search.W[0])
 
 
 @kernel(inner=True)
@@ -278,34 +276,45 @@ def is_supported(rows: ContactSystem, polygon: FrictionCone, search: SolverState
 
 
 @kernel(inner=True)
-def load_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats) -> None:
-    """Load the forces of z0 into the state."""
-    # contact forces; their modes are not known yet
-    contacts, joined = search.contacts, search.joined
-    for c in range(contacts.p.shape[0]):
-        p = contacts.p[c]
-        contact_force_from_z(rows, polygon, c, z0, p)
-        contacts.mode[c] = UNKNOWN
-    # joint forces within their bounds
-    first = first_limit(rows)
+def load_row_forces(rows: ContactSystem, search: SolverState, z0: Floats) -> None:
+    """Load the forces of joint rows in z0, within their bounds, into the state as their forces from before."""
+    joined, first = search.joined, first_limit(rows)
     for i in range(rows.nl):
-        joined.p[i] = max(z0[first + i], 0.0)
-    recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.p[rows.nl :])
-    for i in range(joined.p.shape[0]):
-        joined.p[i] = min(max(joined.p[i], joined.lo[i]), joined.hi[i])
-        joined.previous_p[i] = joined.p[i]
-        joined.slope[i] = UNKNOWN
+        joined.previous_p[i] = z0[first + i]
+    recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.previous_p[rows.nl :])
+    for i in range(joined.lo.shape[0]):
+        joined.previous_p[i] = min(max(joined.previous_p[i], joined.lo[i]), joined.hi[i])
+
+
+@kernel(inner=True)
+def load_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats) -> None:
+    """Load the forces of z0 into the state; their modes are not known yet."""
+    contacts, ncone = search.contacts, rows.r.shape[0]
+    contacts.mode[:] = UNKNOWN
+    for c in range(ncone):
+        contact_force_from_z(rows, polygon, c, z0, contacts.p[c])
+    load_row_forces(rows, search, z0)
+    for i in range(search.joined.lo.shape[0]):
+        contacts.p[ncone + i, 0] = search.joined.previous_p[i]
+
+
+@kernel(inner=True)
+def center_rows(search: SolverState) -> None:
+    """Make the forces of joint rows in the state those from before, about which they have their compliance."""
+    before, p = search.joined.previous_p, search.contacts.p
+    for i in range(before.shape[0]):
+        before[i] = p[p.shape[0] - before.shape[0] + i, 0]
 
 
 @kernel(inner=True)
 def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats, part: float) -> bool:
     """Return True if all forces differ from the forces in z0 by less than this fraction of the largest force."""
-    contacts, joined = search.contacts, search.joined
+    contacts, ncone = search.contacts, rows.r.shape[0]
     # contacts: largest force and largest difference
     largest = 0.0
     off = 0.0
     before = search.scratch3_a
-    for c in range(contacts.p.shape[0]):
+    for c in range(ncone):
         contact_force_from_z(rows, polygon, c, z0, before)
         largest = max(largest, contacts.p[c, 0])
         for i in range(CONTACT_DIM):
@@ -313,25 +322,24 @@ def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverS
     if off > part * largest:
         return False
     # joint rows: the same, with their own scale
-    first = first_limit(rows)
-    recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.previous_p[rows.nl :])
+    load_row_forces(rows, search, z0)
     largest = 0.0
     off = 0.0
-    for i in range(joined.p.shape[0]):
-        force = max(z0[first + i], 0.0) if i < rows.nl else joined.previous_p[i]
+    for i in range(search.joined.lo.shape[0]):
+        force = search.joined.previous_p[i]
         largest = max(largest, abs(force))
-        off = max(off, abs(joined.p[i] - force))
+        off = max(off, abs(contacts.p[ncone + i, 0] - force))
     return off <= part * largest
 
 
 @kernel(inner=True)
 def stay_near(search: SolverState, before: Floats, part: float) -> bool:
-    """Return True if the contacts' forces are within this fraction of the largest force of ``before`` (ncone, 3)."""
+    """Return True if the contacts' forces are within this fraction of the largest force of ``before`` (n, 3)."""
     p = search.contacts.p
     # largest force and largest difference
     largest = 0.0
     off = 0.0
-    for c in range(p.shape[0]):
+    for c in range(p.shape[0] - search.joined.lo.shape[0]):
         largest = max(largest, p[c, 0])
         for i in range(CONTACT_DIM):
             off = max(off, abs(p[c, i] - before[c, i]))
@@ -343,16 +351,16 @@ def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState
     """Write the forces of the state to z (n,), in the order of the LCP's variables; lambda is set to 0.
 
     A disc's or planar force is split into fF+ and fF-; in a polygon it is split along the two edges that enclose it.
-    ``joined.previous_p`` is overwritten by the rates of the joint rows. Verification fills lambda.
+    The forces of joint rows become those from before. Verification fills lambda.
     """
     # normal forces
     nc = rows.nc
     nr = rows.nr
-    contacts, joined = search.contacts, search.joined
+    contacts, joined, ncone = search.contacts, search.joined, rows.r.shape[0]
     for c in range(nc):
         z[c] = contacts.p[c, 0]
     # friction forces of each cone
-    for c in range(contacts.p.shape[0]):
+    for c in range(ncone):
         p = contacts.p[c]
         r = rows.r[c]
         first = polygon.first[c]
@@ -374,11 +382,12 @@ def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState
             z[first + j if j < r else first + nr + j - r] = length * next_along
     # limits and boxed rows
     first = first_limit(rows)
+    center_rows(search)
     for i in range(rows.nl):
-        z[first + i] = joined.p[i]
-    for i in range(joined.p.shape[0]):
-        joined.previous_p[i] = joined.s[i] + joined.gamma[i] * joined.p[i]
-    store_boxed_forces(first + rows.nl, rows.lo, rows.hi, joined.p[rows.nl :], joined.previous_p[rows.nl :], z)
+        z[first + i] = joined.previous_p[i]
+    for i in range(joined.lo.shape[0]):
+        joined.rates[i] = contacts.s[ncone + i, 0] + rows.gamma[nc + nr + i] * joined.previous_p[i]
+    store_boxed_forces(first + rows.nl, rows.lo, rows.hi, joined.previous_p[rows.nl :], joined.rates[rows.nl :], z)
 
 
 @kernel(inner=True)

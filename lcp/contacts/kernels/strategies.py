@@ -9,19 +9,14 @@ from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.active_set import (
     MAX_ACTIVE_SET_STEPS,
     STEPS,
-    SavedStep,
     continue_to_compliance,
     final_compliance,
     iterate_active_set,
     range_of_responses,
-    saved_step_float_size,
-    saved_step_views,
     solve_active_set,
     solve_rigid_joint_rows,
     sweep,
 )
-from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
-from lcp.contacts.kernels.column_ranges import packed_floats, packed_ints, packed_rows
 from lcp.contacts.kernels.complementary_pairs import (
     PairState,
     fill_start,
@@ -30,7 +25,7 @@ from lcp.contacts.kernels.complementary_pairs import (
     warm_start,
 )
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, packed_floats, packed_ints, packed_rows
 from lcp.contacts.kernels.elimination import factor_work
 from lcp.contacts.kernels.interior_point import (
     HOMOTOPY_STARTS,
@@ -53,7 +48,6 @@ from lcp.contacts.kernels.proximal_newton import (
     ProximalState,
     proximal_state_float_size,
     proximal_state_views,
-    save_forces,
 )
 from lcp.contacts.kernels.proximal_points import natural_residual, update_modes
 from lcp.contacts.kernels.proximal_pwl import solve_proximal_pwl
@@ -62,10 +56,12 @@ from lcp.contacts.kernels.rest import rest_float_size
 from lcp.contacts.kernels.solver_state import (
     UNKNOWN,
     SolverState,
+    center_rows,
+    copy_rows,
     load_forces,
     make_friction_cone,
     recover_velocity,
-    state_diagonal_view,
+    solver_state_views,
     state_float_size,
     store_forces,
 )
@@ -106,10 +102,10 @@ FAR_PIECES: Final = 1000
 @kernel
 def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Return the length of the float workspace, for ncone contact and moment cones and nj rows [L; B]."""
-    first = state_float_size(ncone, nc + nr, nj, nv) + saved_step_float_size(ncone, nj)
+    first = state_float_size(ncone, nc + nr, nj, nv)
     packed = packed_floats(nc + nr + nj)
-    later = proximal_state_float_size(ncone, nj, nv)
-    later += max(pair_float_size(ncone, nj, 2 * -(-nr // max(nc, 1))), pwl_path_float_size(ncone, nj, nv))
+    later = proximal_state_float_size(ncone + nj, nv)
+    later += max(pair_float_size(ncone, nj, 2 * -(-nr // max(nc, 1))), pwl_path_float_size(ncone + nj, nv))
     later = max(later, rest_float_size(nc, nc + nr, nc + 2 * nr + ncone))
     m = nc + nr + nj
     # `small_island` has a separate matrix.
@@ -117,68 +113,41 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     return first + packed + later + few + m + scales_float_size(m, nc + 2 * nr + ncone + 2 * nj) + 2 * (2 * nr + 1)
 
 
-@kernel(inline=True)
-def cone_view(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> FrictionCone:
-    """Return the cones' polygon or disc, with its edges filled at the end of ``wf``; see `make_friction_cone`."""
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1)
-    return make_friction_cone(rows, exact, view_2d(wf, at, 2 * rows.nr + 1, 2), wf, wi)
-
-
-@kernel(inline=True)
-def row_scales_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Return the view of the rows' rates, their rounding, and the scales of the LCP's rows."""
-    size = scales_float_size(count_rows(rows), count_variables(rows))
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - size
-    return wf[at : at + size]
-
-
-@kernel(inline=True)
-def diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Return the view in ``wf`` of the Delassus diagonal J_i Y_i of all rows, eliminated rows G not counted."""
-    m = count_rows(rows)
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m
-    return wf[at : at + m]
-
-
 @kernel(inner=True)
-def with_packed_rows(case: IslandProblem, wf: Floats, wi: Ints, fill: bool) -> IslandProblem:
-    """Return the problem with its rows packed into the end of ``wf`` and ``wi``, see `column_ranges`.
+def end_views(case: IslandProblem, wf: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the views at the end of ``wf``: packed rows, Delassus diagonal, row scales, and edges of the cones.
 
-    If ``fill`` is False, these workspaces are already filled, by a kernel before.
+    The diagonal has J_i Y_i of all rows, eliminated rows G not counted. The scales have the rates of the rows, their
+    rounding, and the scales of the LCP's rows.
     """
-    rows = case.rows
-    m = count_rows(rows)
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m - packed_floats(m)
-    rows = packed_rows(rows, wf[at : at + packed_floats(m)], wi[wi.shape[0] - packed_ints(m) :], fill)
-    return with_rows(case, rows)
-
-
-@kernel(inline=True)
-def count_variables(rows: ContactSystem) -> int:
-    """Count the variables of the rows' LCP."""
-    xs, ys = boxed_variables(rows.lo, rows.hi)
-    return first_limit(rows) + rows.nl + xs + ys
-
-
-@kernel(inline=True)
-def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) -> Floats:
-    """Return the part of ``wf`` after the solver state, the memory of the methods."""
-    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
-    return wf[state_float_size(ncone, rows.nc + rows.nr, nj, rows.v_free.shape[0]) :]
+    m = count_rows(case.rows)
+    edges = wf.shape[0] - 2 * (2 * case.rows.nr + 1)
+    scales = edges - scales_float_size(m, case.z0.shape[0])
+    packed = scales - m - packed_floats(m)
+    return wf[packed : scales - m], wf[scales - m : scales], wf[scales:edges], wf[edges:]
 
 
 @kernel(inner=True)
-def method_views(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, wf: Floats
-) -> tuple[SavedStep, ProximalState, PairState]:
-    """Return the memory of the methods that share it."""
-    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    memory = remaining_workspace(rows, search, wf)
-    kept = saved_step_views(ncone, nj, memory)
-    memory = memory[saved_step_float_size(ncone, nj) :]
-    near = proximal_state_views(ncone, nj, nv, memory)
-    memory = memory[proximal_state_float_size(ncone, nj, nv) :]
-    return kept, near, pair_state_views(polygon, search, memory)
+def open_state(
+    case: IslandProblem, wf: Floats, wi: Ints, fill: bool
+) -> tuple[IslandProblem, SolverState, FrictionCone]:
+    """Return the problem with packed rows, the solver state, and the cones' polygon or disc, in the workspaces.
+
+    If ``fill`` is False, the packed rows are already filled, by a kernel before.
+    """
+    packed, _, loads, edges = end_views(case, wf)
+    rows = packed_rows(case.rows, packed, wi[wi.shape[0] - packed_ints(count_rows(case.rows)) :], fill)
+    search = solver_state_views(rows, case.tree_starts, loads, wf, wi)
+    polygon = make_friction_cone(rows, case.exact_cone, view_2d(edges, 0, 2 * rows.nr + 1, 2), wf, wi)
+    return with_rows(case, rows), search, polygon
+
+
+@kernel(inner=True)
+def method_views(polygon: FrictionCone, search: SolverState) -> tuple[ProximalState, PairState]:
+    """Return the memory of the interior point and its polish."""
+    n, nv = search.contacts.p.shape[0], search.v.shape[0]
+    rest = search.memory[proximal_state_float_size(n, nv) :]
+    return proximal_state_views(n, nv, search.memory), pair_state_views(polygon, search, rest)
 
 
 @kernel(inner=True)
@@ -193,13 +162,13 @@ def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 
 @kernel(inner=True)
 def continue_to_end(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, end: float
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, end: float
 ) -> tuple[bool, int]:
     """Reduce the compliance from eps, for which the state has modes, to the path's end."""
     steps = iterate_active_set(rows, polygon, search, eps, STEPS)
     if steps < 0:
-        return False, STEPS
-    reached, more = continue_to_compliance(rows, polygon, search, kept, eps, end)
+        return False, -steps
+    reached, more = continue_to_compliance(rows, polygon, search, eps, end)
     steps += more
     if not reached:
         return False, steps
@@ -208,12 +177,9 @@ def continue_to_end(
 
 
 @kernel(inner=True)
-def try_sweeps(
-    case: IslandProblem, polygon: FrictionCone, search: SolverState, start: int, wf: Floats
-) -> tuple[bool, int]:
+def try_sweeps(case: IslandProblem, polygon: FrictionCone, search: SolverState, start: int) -> tuple[bool, int]:
     """Run ACTIVE_SET with decreasing compliance, from the modes after Gauss-Seidel sweeps of a start of `SWEEPS`."""
     rows, joined = case.rows, search.joined
-    kept = saved_step_views(rows.r.shape[0], joined.p.shape[0], remaining_workspace(rows, search, wf))
     end = final_compliance(rows, search)
     _, largest = range_of_responses(rows, search)
     eps = max(end, SWEEP_COMPLIANCES[start] * largest)
@@ -223,17 +189,16 @@ def try_sweeps(
     else:
         search.contacts.mode[:] = UNKNOWN
         search.contacts.p[:] = 0.0
-        for i in range(joined.p.shape[0]):
-            joined.p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
+        for i in range(joined.lo.shape[0]):
+            search.contacts.p[rows.r.shape[0] + i, 0] = min(max(0.0, joined.lo[i]), joined.hi[i])
     # sweeps at this compliance, and the modes of the forces that they reach
     recover_velocity(rows, polygon, search)
     for _ in range(SWEEPS[start]):
         sweep(rows, polygon, search, eps)
     recover_velocity(rows, polygon, search)
-    for i in range(joined.p.shape[0]):
-        joined.previous_p[i] = joined.p[i]
+    center_rows(search)
     update_modes(rows, polygon, search, eps, 1.0)
-    return continue_to_end(rows, polygon, search, kept, eps, end)
+    return continue_to_end(rows, polygon, search, eps, end)
 
 
 @kernel(inner=True)
@@ -243,15 +208,13 @@ def system_budget(rows: ContactSystem, search: SolverState, work: float) -> int:
 
 
 @kernel(inner=True)
-def try_equal_compliance(
-    case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats
-) -> tuple[bool, int]:
+def try_equal_compliance(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> tuple[bool, int]:
     """Run INTERIOR_POINT at a small compliance, then ACTIVE_SET from the modes of its forces, to the path's end."""
     # compliances at the start and at the end
     rows = case.rows
     end = final_compliance(rows, search)
     eps = START_COMPLIANCE_FACTOR * end
-    kept, near, interior = method_views(rows, polygon, search, wf)
+    near, interior = method_views(polygon, search)
     # interior point method, from the forces before and then from its own start
     systems = 0
     for start in range(0 if case.warm_start else 1, 2):
@@ -267,17 +230,16 @@ def try_equal_compliance(
         if converged:
             break
     # modes of its forces
-    for i in range(search.joined.p.shape[0]):
-        search.joined.previous_p[i] = search.joined.p[i]
+    center_rows(search)
     update_modes(rows, polygon, search, eps, MODE_FRACTION)
     # active set from there to the path's end
-    reached, more = continue_to_end(rows, polygon, search, kept, eps, end)
+    reached, more = continue_to_end(rows, polygon, search, eps, end)
     return reached, systems + more
 
 
 @kernel(inner=True)
 def try_interior_point(
-    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int
 ) -> int:
     """Run INTERIOR_POINT on the rigid problem: Mehrotra in turn 0, the homotopy from other starts later.
 
@@ -285,7 +247,7 @@ def try_interior_point(
     """
     # first turn: Mehrotra's method; later turns: the homotopy from further starts
     rows = case.rows
-    _, near, interior = method_views(rows, polygon, search, wf)
+    near, interior = method_views(polygon, search)
     if turn == 0:
         unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
         systems, least, _ = solve_mehrotra(rows, polygon, search, interior, near, 0.0, unit, MAX_SHORT_STEPS)
@@ -301,7 +263,7 @@ def try_interior_point(
         more, misfit = polish(rows, polygon, search, near, least, most)
         systems += more
         store_forces(rows, polygon, search, answer.z)
-        solved = accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf))
+        solved = accept_or_keep_best(case, answer, search.contacts.diagonal, search.loads)
         if solved or (most > 0 and misfit > POLISH_PROGRESS * least):
             break
         least = min(misfit, least)
@@ -310,7 +272,7 @@ def try_interior_point(
 
 @kernel(inner=True)
 def try_proximal_point(
-    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int
 ) -> int:
     """Run PROXIMAL_POINT from the best forces so far, and polish; return the number of systems solved.
 
@@ -318,10 +280,9 @@ def try_proximal_point(
     """
     # memory of the path, and the best forces
     rows = case.rows
-    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    memory = remaining_workspace(rows, search, wf)
-    shifted = pwl_path_views(ncone, nj, nv, memory)
-    near = proximal_state_views(ncone, nj, nv, memory[pwl_path_float_size(ncone, nj, nv) :])
+    n, nv = search.contacts.p.shape[0], search.v.shape[0]
+    shifted = pwl_path_views(n, nv, search.memory)
+    near = proximal_state_views(n, nv, search.memory[pwl_path_float_size(n, nv) :])
     load_forces(rows, polygon, search, answer.best_z)
     # compliance and limits: larger if the best forces are far from a solution
     far = answer.state[BEST_RESIDUAL] > FAR_VIOLATION
@@ -332,6 +293,6 @@ def try_proximal_point(
     most = min(MAX_SYSTEMS, max(MIN_SYSTEMS, system_budget(rows, search, TURN_WORK)))
     # proximal points along paths, and the polish
     systems = solve_proximal_pwl(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
-    save_forces(search, near.best, near.joined[1])
+    copy_rows(search.contacts.p, near.best)
     more, _ = polish(rows, polygon, search, near, natural_residual(rows, polygon, search), 0)
     return systems + more

@@ -31,12 +31,12 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from lcp.compiler.kernels import copy_array
 from lcp.contacts.kernels.active_set import (
     CREEPING,
     SMALL_ISLAND_CONTACTS,
     final_compliance,
     follows_law,
-    saved_step_views,
 )
 from lcp.contacts.kernels.boxed_rows import add_reference_forces, recover
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
@@ -71,7 +71,7 @@ from lcp.contacts.kernels.island_acceptance import (
     is_rejected_early,
 )
 from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, rest_views, try_rest
-from lcp.contacts.kernels.rigid_forces import check_distant_forces, check_near_forces, remove_compliance, stay_selected
+from lcp.contacts.kernels.rigid_forces import check_selection, remove_compliance, stay_selected
 from lcp.contacts.kernels.small_island import is_small_island, solve_all_sticking
 from lcp.contacts.kernels.solver_state import (
     SolverState,
@@ -80,23 +80,19 @@ from lcp.contacts.kernels.solver_state import (
     forces_unchanged,
     is_supported,
     load_forces,
-    solver_state_views,
     state_diagonal_view,
     store_forces,
 )
 from lcp.contacts.kernels.strategies import (
     FALLBACK_WORK,
-    cone_view,
-    diagonal_view,
-    remaining_workspace,
-    row_scales_view,
+    end_views,
+    open_state,
     system_budget,
     try_active_set,
     try_equal_compliance,
     try_interior_point,
     try_proximal_point,
     try_sweeps,
-    with_packed_rows,
 )
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import is_solved
@@ -149,7 +145,7 @@ OTHER_FORCES: Final = 1
 EQUAL_COMPLIANCE: Final = 2
 # No forces yet; `solve_from_sweeps` continues.
 NEEDS_SWEEPS: Final = 4
-# Other forces than at the path's end; they can still be the selected ones, see `check_distant_forces`.
+# Other forces than at the path's end; they can still be the selected ones, see `check_selection`.
 MOVED_FORCES: Final = 6
 
 # Fraction of the tolerance within which previous forces still solve a problem: so small that residuals do not add up.
@@ -177,7 +173,6 @@ def accept_candidate(
     outcome: int,
     systems: int,
     share: float,
-    wf: Floats,
 ) -> SearchResult:
     """Test the forces in the state; return the strategy and outcome if they solve the problem, otherwise NO_STRATEGY.
 
@@ -196,25 +191,20 @@ def accept_candidate(
         for i in range(rows.nc, rows.nc + rows.nr if case.exact_cone else rows.nc):
             signed = answer.z[i] - answer.z[i + rows.nr]
             answer.z[i], answer.z[i + rows.nr] = max(signed, 0.0), max(-signed, 0.0)
-    if not accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf)):
+    if not accept_or_keep_best(case, answer, search.contacts.diagonal, search.loads):
         return SearchResult(NO_STRATEGY, NO_FORCES, systems)
     # Joints are rigid along the path. If they share a load with contacts, a smaller compliance must give the same
     # forces.
-    asked = outcome == EQUAL_COMPLIANCE and rows.nc > 1 and search.joined.p.shape[0] > 0
+    asked = outcome == EQUAL_COMPLIANCE and rows.nc > 1 and search.joined.lo.shape[0] > 0
     if not asked and outcome != MOVED_FORCES:
         return SearchResult(strategy, outcome, systems)
-    kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
-    end = final_compliance(rows, search)
-    if asked:
-        elsewhere, more = check_near_forces(rows, polygon, search, kept, end)
-        return SearchResult(strategy, OTHER_FORCES if elsewhere else EQUAL_COMPLIANCE, systems + more)
-    selected, more = check_distant_forces(rows, polygon, search, kept, end)
+    selected, more = check_selection(rows, polygon, search, final_compliance(rows, search), asked)
     return SearchResult(strategy, EQUAL_COMPLIANCE if selected else OTHER_FORCES, systems + more)
 
 
 @kernel(inner=True)
 def select_rigid(
-    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, systems: int, wf: Floats
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, systems: int
 ) -> tuple[int, int]:
     """Remove the compliance of the forces in the state, which are at the path's end; return outcome and systems.
 
@@ -224,9 +214,8 @@ def select_rigid(
     rows = case.rows
     answer.state[PATH_END] = PATH_END_REACHED
     outcome = outcome_at_end(rows, polygon, search)
-    kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
-    systems += remove_compliance(rows, polygon, search, kept, final_compliance(rows, search), case.tolerance)
-    if outcome == EQUAL_COMPLIANCE and not stay_selected(search, kept):
+    systems += remove_compliance(rows, polygon, search, final_compliance(rows, search), case.tolerance)
+    if outcome == EQUAL_COMPLIANCE and not stay_selected(search):
         outcome = MOVED_FORCES
     return outcome, systems
 
@@ -244,16 +233,15 @@ def outcome_at_end(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 
 @kernel(inner=True)
 def polish_previous(
-    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState
 ) -> SearchResult:
     """Polish the previous forces by proximal points, for problems in which any solution is accepted.
 
     Return NO_STRATEGY if the polished forces do not solve the problem.
     """
-    rows, loads = case.rows, row_scales_view(case.rows, wf)
-    systems = polish_previous_forces(case, polygon, search)
-    store_forces(rows, polygon, search, answer.z)
-    fill_residuals(case, answer, state_diagonal_view(rows, wf), loads)
+    loads = search.loads
+    systems = polish_previous_forces(case, answer, polygon, search)
+    fill_residuals(case, answer, search.contacts.diagonal, loads)
     solved = is_solved(answer.residuals, NEARBY_TOLERANCE_FACTOR * case.tolerance)
     holds = solved and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance
     return SearchResult(REUSE if holds else NO_STRATEGY, OTHER_FORCES if holds else NO_FORCES, systems)
@@ -261,22 +249,22 @@ def polish_previous(
 
 @kernel(inner=True)
 def reuse_at_rest(
-    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState
 ) -> tuple[bool, int]:
     """Reuse the previous forces if they hold the bodies at rest, and remove a part of the drift by rounding.
 
     Return whether they hold them, and the number of systems solved.
     """
-    rows, diagonal, loads = case.rows, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf)
+    diagonal, loads = search.contacts.diagonal, search.loads
     for i in range(answer.z.shape[0]):
         answer.z[i] = max(case.z0[i], 0.0)
-    if not accept_or_keep_best(case, answer, diagonal, loads) or not is_still(answer.v_plus, rows.v_free, DRIFTING):
+    v_free = case.rows.v_free
+    if not accept_or_keep_best(case, answer, diagonal, loads) or not is_still(answer.v_plus, v_free, DRIFTING):
         return False, 0
-    if is_still(answer.v_plus, rows.v_free, AT_REST):
+    if is_still(answer.v_plus, v_free, AT_REST):
         return True, 0
     # A quarter of the drift by rounding is removed per step: see `blend_factor`.
-    systems = polish_previous_forces(case, polygon, search)
-    store_forces(rows, polygon, search, answer.z)
+    systems = polish_previous_forces(case, answer, polygon, search)
     for i in range(answer.z.shape[0]):
         before = max(case.z0[i], 0.0)
         answer.z[i] = before + DRIFT_CORRECTION * (answer.z[i] - before)
@@ -297,12 +285,11 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         Workspaces, of length `workspace_float_size` and `state_int_size`.
     """
     # right side, scales and rounding of the problem
-    case = with_delassus_diagonal(case, diagonal_view(case.rows, wf))
-    rows = case.rows
-    diagonal, loads = state_diagonal_view(rows, wf), row_scales_view(rows, wf)
+    _, own, loads, _ = end_views(case, wf)
+    case = with_delassus_diagonal(case, own)
+    rows, diagonal = case.rows, state_diagonal_view(case.rows, wf)
     fill_delassus_diagonal(rows, diagonal)
-    for p in range(answer.v_plus.shape[0]):
-        answer.v_plus[p] = rows.v_free[p]
+    copy_array(rows.v_free, answer.v_plus)
     add_reference_forces(rows, answer.v_plus)
     fill_rhs_and_scales(rows, case.posed, answer.v_plus, diagonal, answer.q, loads)
     # nothing is accepted yet
@@ -343,10 +330,8 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
     # state and cone of the strategies, if they can solve the problem
     fill_zero_diagonal(rows, diagonal)
-    case = with_packed_rows(case, wf, wi, True)
+    case, search, polygon = open_state(case, wf, wi, True)
     rows = case.rows
-    search = solver_state_views(rows, case.tree_starts, wf, wi)
-    polygon = cone_view(rows, case.exact_cone, wf, wi)
     if case.enabled == 0 or not is_supported(rows, polygon, search):
         answer.state[BEST_RESIDUAL] = NOT_SUPPORTED
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
@@ -362,7 +347,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
             and is_enabled(case, ACTIVE_SET)
             and is_small_island(rows, polygon, search)
         ):
-            eps, memory = final_compliance(rows, search), remaining_workspace(rows, search, wf)
+            eps, memory = final_compliance(rows, search), search.memory
             if solve_all_sticking(rows, polygon, search, eps, answer.q, memory):
                 store_forces(rows, polygon, search, answer.z)
                 if accept_or_keep_best(case, answer, diagonal, loads):
@@ -381,7 +366,7 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
     # not converged: bodies at rest keep their forces, otherwise sweeps are next
     if not reached:
         if is_enabled(case, REUSE):
-            stands, more = reuse_at_rest(case, answer, polygon, search, wf)
+            stands, more = reuse_at_rest(case, answer, polygon, search)
             if stands:
                 return SearchResult(REUSE, OTHER_FORCES, systems + more)
         return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, systems)
@@ -390,9 +375,9 @@ def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Int
         store_dv_deps(case, answer, polygon, search, final_compliance(rows, search))
         return SearchResult(REUSE, outcome_at_end(rows, polygon, search), systems)
     # otherwise remove the compliance, and accept or reject the forces
-    outcome, systems = select_rigid(case, answer, polygon, search, systems, wf)
+    outcome, systems = select_rigid(case, answer, polygon, search, systems)
     answer.state[SYSTEMS_SOLVED] = systems
-    found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, outcome, systems, share, wf)
+    found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, outcome, systems, share)
     return found if found.attempt != NO_STRATEGY else SearchResult(NO_STRATEGY, NEEDS_SWEEPS, found.systems)
 
 
@@ -404,22 +389,20 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
     one step, or reuse them at rest. Otherwise run ACTIVE_SET from the modes of Gauss-Seidel sweeps, of sweeps at softer
     compliances, and of the largest compliance, until one gives acceptable forces.
     """
-    case = with_packed_rows(case, wf, wi, False)
-    search = solver_state_views(case.rows, case.tree_starts, wf, wi)
-    polygon = cone_view(case.rows, case.exact_cone, wf, wi)
+    case, search, polygon = open_state(case, wf, wi, False)
     if not case.equal_compliance:
-        return polish_previous(case, answer, polygon, search, wf)
+        return polish_previous(case, answer, polygon, search)
     if not is_enabled(case, ACTIVE_SET):
         return SearchResult(NO_STRATEGY, NO_FORCES, 0)
     if answer.state[PATH_END] == PATH_END_REACHED:
-        held, systems, selected = refine_in_one_step(case, answer, polygon, search, wf)
+        held, systems, selected = refine_in_one_step(case, answer, polygon, search)
         if systems > 0:
             outcome = EQUAL_COMPLIANCE if selected else OTHER_FORCES
             # Reused forces count as one system in all, as in `is_still_equal_compliance`.
             spent = 1 - int(answer.state[SYSTEMS_SOLVED])
             return SearchResult(REUSE, outcome, spent) if held else SearchResult(ACTIVE_SET, outcome, systems)
         if case.warm_start and is_enabled(case, REUSE):
-            stands, systems = reuse_at_rest(case, answer, polygon, search, wf)
+            stands, systems = reuse_at_rest(case, answer, polygon, search)
             if stands:
                 return SearchResult(REUSE, OTHER_FORCES, systems)
         return SearchResult(NO_STRATEGY, NO_FORCES, systems)
@@ -428,7 +411,7 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
     # largest compliance. Soft sweeps are for islands without joints that are small or have few contacts per body,
     # sweeps from zero for large ones. The largest compliance is for small islands and for islands with joints.
     rows = case.rows
-    small, joined = rows.nc <= SMALL_ISLAND_CONTACTS, search.joined.p.shape[0] > 0
+    small, joined = rows.nc <= SMALL_ISLAND_CONTACTS, search.joined.lo.shape[0] > 0
     soft = not joined and (small or CONTACT_DIM * rows.nc <= MAX_ROWS_PER_VELOCITY * rows.v_free.shape[0])
     soft_again = soft and case.warm_start and not small
     for start in range(4):
@@ -436,14 +419,14 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
             break
         if (start == 1 and not soft) or (start == 2 and not soft_again) or (start == 3 and not (small or joined)):
             continue
-        reached, more = try_sweeps(case, polygon, search, start, wf)
+        reached, more = try_sweeps(case, polygon, search, start)
         if not reached:
             systems += more
             continue
         if share == 0.0 and forces_unchanged(case.rows, polygon, search, case.z0, SAME_FORCES):
             return SearchResult(REUSE, outcome_at_end(rows, polygon, search), systems + more)
-        outcome, more = select_rigid(case, answer, polygon, search, more, wf)
-        found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, outcome, more, share, wf)
+        outcome, more = select_rigid(case, answer, polygon, search, more)
+        found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, outcome, more, share)
         systems += found.systems
         if found.attempt != NO_STRATEGY:
             return SearchResult(ACTIVE_SET, found.outcome, systems)
@@ -458,7 +441,6 @@ def select_from_modes(
     search: SolverState,
     strategy: int,
     systems: int,
-    wf: Floats,
 ) -> SearchResult:
     """Look for equal-compliance forces from the modes of accepted forces, which are in z and in the state.
 
@@ -466,22 +448,20 @@ def select_from_modes(
     result has ``strategy``.
     """
     # keep the accepted forces
-    for i in range(answer.z.shape[0]):
-        answer.best_z[i] = answer.z[i]
+    copy_array(answer.z, answer.best_z)
     answer.state[BEST_RESIDUAL] = 0.0
     # look for the modes of equal compliance from them
     reached, more = try_active_set(case.rows, polygon, search)
     systems += more
     if reached:
-        outcome, more = select_rigid(case, answer, polygon, search, 0, wf)
-        found = accept_candidate(case, answer, polygon, search, strategy, outcome, more, 1.0, wf)
+        outcome, more = select_rigid(case, answer, polygon, search, 0)
+        found = accept_candidate(case, answer, polygon, search, strategy, outcome, more, 1.0)
         systems += found.systems
         if found.outcome == EQUAL_COMPLIANCE:
             return SearchResult(strategy, EQUAL_COMPLIANCE, systems)
     # not found: restore the accepted forces and their measures
-    for i in range(answer.z.shape[0]):
-        answer.z[i] = answer.best_z[i]
-    accept_or_keep_best(case, answer, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf))
+    copy_array(answer.best_z, answer.z)
+    accept_or_keep_best(case, answer, search.contacts.diagonal, search.loads)
     return SearchResult(strategy, OTHER_FORCES, systems)
 
 
@@ -492,9 +472,7 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
     Arguments and results are as for `solve_first` and `solve_from_sweeps`, after which it runs.
     """
     # state, cone and budget of the island
-    case = with_packed_rows(case, wf, wi, False)
-    search = solver_state_views(case.rows, case.tree_starts, wf, wi)
-    polygon = cone_view(case.rows, case.exact_cone, wf, wi)
+    case, search, polygon = open_state(case, wf, wi, False)
     most, systems, turn, lines = system_budget(case.rows, search, FALLBACK_WORK), 0, 0, 0
     # count the turns of the strategies that occur more than once
     for strategy in FALLBACK_STRATEGIES:
@@ -513,26 +491,26 @@ def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: 
         if strategy == REUSE:
             if not case.warm_start or (answer.state[BLEND] == 0.0) != (turn == 0):
                 continue
-            more = polish_previous_forces(case, polygon, search)
+            more = polish_previous_forces(case, answer, polygon, search)
         elif strategy == PROXIMAL_POINT:
-            more = try_proximal_point(case, answer, polygon, search, lines - 1, wf)
+            more = try_proximal_point(case, answer, polygon, search, lines - 1)
         elif turn == 1:
             if answer.state[PATH_END] == PATH_END_REACHED or not is_enabled(case, ACTIVE_SET):
                 continue
-            reached, more = try_equal_compliance(case, polygon, search, wf)
+            reached, more = try_equal_compliance(case, polygon, search)
             outcome = NO_FORCES
             if reached:
-                outcome, more = select_rigid(case, answer, polygon, search, more, wf)
+                outcome, more = select_rigid(case, answer, polygon, search, more)
         else:
-            more = try_interior_point(case, answer, polygon, search, turn - 2, wf)
+            more = try_interior_point(case, answer, polygon, search, turn - 2)
         # accept or reject them
         systems += more
         if outcome != NO_FORCES:
-            found = accept_candidate(case, answer, polygon, search, strategy, outcome, 0, 1.0, wf)
+            found = accept_candidate(case, answer, polygon, search, strategy, outcome, 0, 1.0)
             systems += found.systems
             # from the second interior-point turn on, look for equal-compliance forces from the accepted ones
             if found.attempt > REUSE and found.outcome == OTHER_FORCES and turn > 1 and is_enabled(case, ACTIVE_SET):
-                return select_from_modes(case, answer, polygon, search, strategy, systems, wf)
+                return select_from_modes(case, answer, polygon, search, strategy, systems)
             if found.attempt != NO_STRATEGY:
                 return SearchResult(strategy, found.outcome, systems)
     return SearchResult(NO_STRATEGY, NO_FORCES, systems)
@@ -544,24 +522,20 @@ def solve_rest(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints
 
     If no forces hold it, restore z and return NO_STRATEGY.
     """
-    case = with_packed_rows(case, wf, wi, False)
+    case, search, polygon = open_state(case, wf, wi, False)
     rows, n = case.rows, answer.z.shape[0]
-    search = solver_state_views(rows, case.tree_starts, wf, wi)
-    polygon = cone_view(rows, case.exact_cone, wf, wi)
     order_elimination(search.trees, rows.column_ranges)
-    memory = rest_views(rows.nc, rows.nc + rows.nr, n, remaining_workspace(rows, search, wf))
-    diagonal, loads, spent = state_diagonal_view(rows, wf), row_scales_view(rows, wf), 0
-    for i in range(n):
-        memory.moving[i] = answer.z[i]
+    memory = rest_views(rows.nc, rows.nc + rows.nr, n, search.memory)
+    spent = 0
+    copy_array(answer.z, memory.moving)
     if case.warm_start and is_enabled(case, REUSE):
-        stands, spent = reuse_at_rest(case, answer, polygon, search, wf)
+        stands, spent = reuse_at_rest(case, answer, polygon, search)
         if stands:
             return SearchResult(REUSE, OTHER_FORCES, spent)
-    rests, systems = try_rest(case, answer, polygon, search, memory, diagonal, loads)
+    rests, systems = try_rest(case, answer, polygon, search, memory)
     if rests:
         return SearchResult(REST, OTHER_FORCES, spent + systems)
     # The accepted forces, with their residuals.
-    for i in range(n):
-        answer.z[i] = memory.moving[i]
-    accept_or_keep_best(case, answer, diagonal, loads)
+    copy_array(memory.moving, answer.z)
+    accept_or_keep_best(case, answer, search.contacts.diagonal, search.loads)
     return SearchResult(NO_STRATEGY, NO_FORCES, spent + systems)

@@ -199,22 +199,21 @@ def explanation_lines(explanation: Explanation, most: int) -> list[str]:
             f"ranks: normal rows {explanation.rank_normal} of {blocks.nc}, all rows {explanation.rank} of "
             f"{blocks.J.shape[0]}; condition of N M^-1 N^T {explanation.condition:.1e}",
         ]
-    for attempt in () if result is None else result.attempts:
-        detail = f": {attempt.detail}" if attempt.detail else ""
-        text.append(
-            f"tried {type(attempt.solver).__name__}: {attempt.status.name} after {attempt.iterations} iterations, "
-            f"scaled residual {attempt.residual.scaled:.1e}{detail}"
-        )
-    for contact in explanation.contacts[:most]:
-        x, y, z = contact.point
-        text.append(
-            f"contact: {contact.body} on {contact.other} at ({x:.6g}, {y:.6g}, {z:.6g}) m, gap {contact.gap:.3e} m, "
-            f"mu {contact.mu:g}"
-        )
+    text += [
+        f"tried {type(one.solver).__name__}: {one.status.name} after {one.iterations} iterations, "
+        f"scaled residual {one.residual.scaled:.1e}{f': {one.detail}' if one.detail else ''}"
+        for one in (() if result is None else result.attempts)
+    ]
+    text += [
+        f"contact: {one.body} on {one.other} at ({', '.join(f'{x:.6g}' for x in one.point)}) m, gap {one.gap:.3e} m, "
+        f"mu {one.mu:g}"
+        for one in explanation.contacts[:most]
+    ]
     if len(explanation.contacts) > most:
         text.append(f"and {len(explanation.contacts) - most} contacts more")
-    for joint in explanation.joints[:most]:
-        text.append(f"joint: {joint.label}, off by or away from it {joint.error:.3e} rad or m")
+    text += [
+        f"joint: {one.label}, off by or away from it {one.error:.3e} rad or m" for one in explanation.joints[:most]
+    ]
     if len(explanation.joints) > most:
         text.append(f"and {len(explanation.joints) - most} rows of joints more")
     return text + [f"advice: {advice}" for advice in explanation.advice]

@@ -50,21 +50,14 @@ def background_compilation() -> Iterator[None]:
     The process is started by the first compilation within the block, if there is a second core and kernels are cached
     on disk. It is ended with the block.
     """
-    processes: list[subprocess.Popen[bytes]] = []
+    with contextlib.ExitStack() as stack:
 
-    def start() -> None:
-        if is_of_use():
-            quiet = subprocess.DEVNULL
-            command, environment = side_command(*DEMO_PARTS)
-            processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
+        def start() -> None:
+            if is_of_use():
+                stack.enter_context(_side_process(list(DEMO_PARTS), errors=subprocess.DEVNULL))
 
-    try:
         with on_first_compilation(start):
             yield
-    finally:
-        for process in processes:
-            process.terminate()
-            process.wait()
 
 
 def is_of_use() -> bool:
@@ -79,31 +72,28 @@ def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
 
 
 @contextlib.contextmanager
-def _side_process(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
-    """Run a second process that compiles these parts, if there are any, until the end of the block."""
+def _side_process(names: list[str], errors: int | None = None) -> Iterator[subprocess.Popen[str] | None]:
+    """Run a second process that compiles these parts, if there are any, until the end of the block.
+
+    Its standard error is this process's, unless ``errors`` names another.
+    """
     if not names:
         yield None
         return
     command, environment = side_command(*names)
     quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
-    with subprocess.Popen(command, env=environment, stdin=quiet, stdout=pipe, text=True) as process:
+    with subprocess.Popen(command, env=environment, stdin=quiet, stdout=pipe, stderr=errors, text=True) as process:
         try:
             yield process
         finally:
             process.terminate()
 
 
-def _compile_ground() -> None:
-    """Compile the kernels of a run of bodies on a ground, by a few steps of the demo's world."""
-    world, stepper = demo_world(seed=0), demo_stepper()
-    simulate(world, stepper, steps=3)
-    Simulation(world, stepper).compile()
-
-
-def _compile_all(world: World) -> None:
+def _compile_all(world: World, stepper: TimeStepping | None = None) -> None:
     """Compile all kernels that a run may need, and make three steps."""
-    Simulation(world, TimeStepping(1e-3)).compile()
-    simulate(world, TimeStepping(1e-3), steps=3)
+    used = TimeStepping(1e-3) if stepper is None else stepper
+    Simulation(world, used).compile()
+    simulate(world, used, steps=3)
 
 
 def _cubes_world() -> World:
@@ -141,7 +131,7 @@ def _arms_world(body_contacts: bool) -> World:
 
 
 def _derivatives() -> None:
-    for world in (demo_world(seed=0), _cubes_world(), _arms_world(False), _arms_world(True)):
+    for world in (demo_world(), _cubes_world(), _arms_world(False), _arms_world(True)):
         Simulation(world, TimeStepping(1e-3)).linearize(wrt=("gravity.z",))
 
 
@@ -151,7 +141,7 @@ def _compile_public_path() -> None:
 
     from contactlab import ConstraintSolver
 
-    recording = simulate(demo_world(seed=0), demo_stepper(), 1.0)
+    recording = simulate(demo_world(), demo_stepper(), 1.0)
     str(recording.ledger)
     recording.poses()
     if recording.islands.any():
@@ -162,7 +152,7 @@ def _compile_public_path() -> None:
 
 #: In the order of their dependencies. Each is a tiny world that needs the kernels to be compiled.
 PARTS: dict[str, Callable[[], None]] = {
-    "ground": _compile_ground,
+    "ground": lambda: _compile_all(demo_world(), demo_stepper()),
     "bodies": lambda: _compile_all(_cubes_world()),
     "joints": lambda: _compile_all(_arms_world(False)),
     "robots": lambda: _compile_all(_arms_world(True)),

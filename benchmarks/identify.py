@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 from contactlab.lab.datasets.recordings import ArmLog, PlanarImpacts
 from contactlab.simulation import ImplausibleWarning, TimeStepping, World, rollout
 from contactlab.spatial import quaternion
-from contactlab.studies import TossSettings, synthesize_tosses
+from contactlab.studies import MODELS, TossSettings, synthesize_tosses
 from contactlab.studies.identification import Recordings, fit, with_parameters
 from contactlab.studies.identification.report import arm_log
 from contactlab.studies.identification.tosses import cube_tosses, planar_impacts
 from contactlab.studies.planar_laws import planar_impulses
-from contactlab.studies.toss import MODELS
 
 FloatArray = NDArray[np.float64]
 #: Recordings, their true parameters, and the start of the search.

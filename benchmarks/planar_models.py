@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.recordings import PlanarImpacts, find_planar_impacts, load_planar_impacts
+from contactlab.lab.datasets.files import only_file
+from contactlab.lab.datasets.recordings import PlanarImpacts, load_planar_impacts
 from contactlab.studies.planar_fit import (
     PlanarFit,
     PlanarModel,
@@ -208,7 +209,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    data = load_planar_impacts(find_planar_impacts(arguments.data))
+    data = load_planar_impacts(only_file(Path(arguments.data), "jac_normal"))
     turned = momentum_balance(data).lever_turned
     models = [model for model in every_model(turned) if model.lever_turned is turned]
     document: dict[str, object] = {}

@@ -60,7 +60,7 @@ from numpy.typing import NDArray
 
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.lab import DatasetError
-from contactlab.lab.datasets.files import Arrays, file_with, only_file
+from contactlab.lab.datasets.files import Arrays, only_file
 from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -99,7 +99,7 @@ class SquareDrops:
 
 def file_of_drops(path: Path) -> Path:
     """Return ``path``, or the only `.npz` of square drops in a folder."""
-    return file_with(path, "of square drops", "x", "z", "theta", "half_width") or only_file(path)
+    return only_file(path, "x", "z", "theta", "half_width")
 
 
 def load_square_drops(path: str | Path) -> SquareDrops:

@@ -22,8 +22,7 @@ from toss_fit import BLOCK, UNITS, StartNoise, drawn_starts, interval
 
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.simulation import World, rollout
-from contactlab.studies import MODELS, TossSettings
-from contactlab.studies.toss import in_throw_frame, toss_stepper, toss_world
+from contactlab.studies import MODELS, TossSettings, in_throw_frame, toss_stepper, toss_world
 from lcp.interruptible import available_cpus, map_threads
 
 FloatArray = NDArray[np.float64]

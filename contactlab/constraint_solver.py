@@ -180,10 +180,11 @@ class ConstraintSolver(ForceHelpers):
         """
         check_level(data, ConstraintAccelProblemData)
         if self.friction == "cone":
-            detail = (
-                'applies to impacts and steps; accelerations support friction="pyramid" and given directions of sliding'
+            raise ProblemDataError(
+                "friction",
+                'applies to impacts and steps; accelerations support friction="pyramid" '
+                "and given directions of sliding",
             )
-            raise ProblemDataError("friction", detail)
         self._law(data)
         problem: lcp.LCP | None = None
         result: lcp.Result | LinearResult
@@ -348,21 +349,23 @@ class ConstraintSolver(ForceHelpers):
             return
         blocks = data.blocks()
         part = bilateral_part(blocks)
-        worst = contradicted_row(blocks, h, packed, motion)
-        if self.on_inconsistency == "accept_small" and worst < 0:
+        if self.on_inconsistency == "accept_small" and contradicted_row(blocks, h, packed, motion) < 0:
             return
         rows = factor_bilateral_rows(blocks.J[part], blocks.Y[part], blocks.scaleG, blocks.errorG)
         rates = np.abs(blocks.J[part] @ motion + blocks.k[part])
         off = np.flatnonzero(rates > 0.1 * rates.max())
         names = ", ".join(str(i) for i in off[:6]) + (", ..." if off.size > 6 else "")
-        message = (
+        raise ConstraintSolveError(
             f"the bilateral equations {certificate.formulas['bilateral']} are inconsistent: the best motion leaves a "
             f"residual of {check.violation:.3g} ({check.scaled:.2g} of its terms); {data.nb} rows of rank {rows.rank}, "
             f"rows {names} of G do not agree. Remove or correct one of them, give way with a softened row, or take the "
-            "least-squares motion with on_inconsistency='accept'."
+            "least-squares motion with on_inconsistency='accept'.",
+            data,
+            problem,
+            replace(result, status=lcp.Status.INCONSISTENT),
+            h,
+            certificate,
         )
-        result = replace(result, status=lcp.Status.INCONSISTENT)
-        raise ConstraintSolveError(message, data, problem, result, h, certificate)
 
     def _answer(
         self, formed: DiscretizedLCP, law: str, h: float | None, z0: ArrayLike | None

@@ -71,9 +71,7 @@ def test_failed_toss_gives_status_1(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failure is listed, counted in the JSON file and makes the exit status 1."""
-    from contactlab.studies import toss
-
-    monkeypatch.setattr(toss, "CERTIFIED", -1.0)
+    monkeypatch.setattr("contactlab.studies.CERTIFIED", -1.0)
     out = tmp_path / "scores.json"
     assert main(["toss", str(data), "--json", str(out), *TRUTH]) == 1
     scores = json.loads(out.read_text())

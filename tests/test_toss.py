@@ -14,14 +14,16 @@ from contactlab.lab.datasets import CubeTosses, DatasetError, load_cube_tosses, 
 from contactlab.spatial import quaternion
 from contactlab.studies import (
     MODELS,
+    RoundedCube,
     TossSettings,
     format_table,
+    position_error_percent,
+    rotation_error_degrees,
     run_toss,
     run_tosses,
     simulate_toss,
     synthesize_tosses,
 )
-from contactlab.studies.toss import RoundedCube, position_error_percent, rotation_error_degrees
 
 Arrays = dict[str, NDArray[np.generic]]
 SETTINGS = TossSettings(mu=0.2, edges=8, substeps=4)
@@ -160,7 +162,6 @@ def test_tosses_of_known_friction_are_met_exactly(file: Path) -> None:
 def test_failed_toss_is_an_outcome(tosses: CubeTosses, monkeypatch: pytest.MonkeyPatch) -> None:
     """A simulation that stops is counted and listed with its reason, and stays out of the means."""
     from contactlab.simulation import Recording, SimulationError
-    from contactlab.studies import toss
 
     def fail_on_the_second(source: CubeTosses, index: int, *rest: Any) -> Recording:
         recording = simulate_toss(source, index, *rest)
@@ -170,7 +171,7 @@ def test_failed_toss_is_an_outcome(tosses: CubeTosses, monkeypatch: pytest.Monke
             )
         return recording
 
-    monkeypatch.setattr(toss, "simulate_toss", fail_on_the_second)
+    monkeypatch.setattr("contactlab.studies.simulate_toss", fail_on_the_second)
     report = run_tosses(tosses, SETTINGS)
     assert [outcome.index for outcome in report.failures] == [1]
     assert "step 5" in report.failures[0].failure

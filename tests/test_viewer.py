@@ -98,7 +98,7 @@ def test_live_shows_a_world_while_it_is_simulated(recording: Recording) -> None:
 
         simulate(world, recording.stepper, steps=20, watch=watch, chunk_steps=8)
         np.testing.assert_allclose(seen, [0.016, 0.032, 0.04])
-        assert "t = 0.040 s" in view._view._text.text
+        assert "t = 0.040 s" in view._controls._view._text.text
     assert not [t.name for t in threading.enumerate() if "viser" in t.name.lower()]
 
 

@@ -56,19 +56,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     arguments = build_parser(words).parse_args(words)
 
-    from contactlab.lab.datasets.files import DatasetError
-    from contactlab.lab.racing.kinds import RaceError
-    from contactlab.lab.sweeps.tasks import SweepError
-    from contactlab.simulation import RecordError
-    from contactlab.simulation.scene import SceneError
+    from contactlab.lab import RaceError, SweepError
     from problem_data import ProblemDataError
+    from problem_data.errors import FileError
 
     try:
         status: int = arguments.run(arguments)
     except KeyboardInterrupt:
         print("contactlab: interrupted", file=sys.stderr)
         return 130
-    except (DatasetError, ProblemDataError, RaceError, RecordError, SceneError, SweepError, OSError) as error:
+    except (FileError, ProblemDataError, RaceError, SweepError, OSError) as error:
         print(f"contactlab: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return status

@@ -83,20 +83,19 @@ def demo_world(seed: int = 0) -> World:
     incline = HalfSpace.through((FOOT, 0.0, 0.0), (-math.sin(SLOPE), 0.0, math.cos(SLOPE)))
     builder.add_half_space("plane", HalfSpace((0.0, 0.0, 1.0), 0.0), Material(0.35, 0.2))
     builder.add_half_space("incline", incline, Material(0.5, 0.2))
+    kinds = {
+        "cube": (RigidInertia.solid_box(0.5, (0.1, 0.1, 0.1)), Box.cube(0.1), Material(0.4, 0.1)),
+        "ball": (RigidInertia.solid_sphere(0.3, 0.1), Sphere(0.1), Material(0.4, 0.7)),
+        "gem": (
+            RigidInertia(0.3, inertia=0.3 * 0.13**2 / 5.0 * np.eye(3)),
+            ConvexPoints(0.13 * np.concatenate((np.eye(3), -np.eye(3)))),
+            Material(0.4, 0.1),
+        ),
+    }
     for lane in range(LANES):
-        q, v = _throw(random, (lane - 0.5 * (LANES - 1)) * LANE_WIDTH)
         kind = ("cube", "ball", "cube", "gem")[lane % 4]
-        material = Material(0.4, 0.7 if kind == "ball" else 0.1)
-        name = f"{kind} {lane}"
-        if kind == "ball":
-            builder.add_free_body(name, RigidInertia.solid_sphere(0.3, 0.1), Sphere(0.1), material, q, v)
-        elif kind == "cube":
-            inertia = RigidInertia.solid_box(0.5, (0.1, 0.1, 0.1))
-            builder.add_free_body(name, inertia, Box.cube(0.1), material, q, v)
-        else:
-            points = 0.13 * np.concatenate((np.eye(3), -np.eye(3)))
-            inertia = RigidInertia(0.3, inertia=0.3 * 0.13**2 / 5.0 * np.eye(3))
-            builder.add_free_body(name, inertia, ConvexPoints(points), material, q, v)
+        start = _throw(random, (lane - 0.5 * (LANES - 1)) * LANE_WIDTH)
+        builder.add_free_body(f"{kind} {lane}", *kinds[kind], *start)
     return builder.build()
 
 

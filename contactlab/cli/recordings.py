@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,9 +15,10 @@ from contactlab.cli import arguments as kinds
 from contactlab.cli.arguments import command, option
 from contactlab.lab.datasets import load_cube_tosses
 from contactlab.lab.datasets.files import DatasetError, data_path, only_file
-from contactlab.lab.datasets.recordings import PlanarImpacts, find_planar_impacts, load_planar_impacts
+from contactlab.lab.datasets.recordings import PlanarImpacts, load_planar_impacts
 from contactlab.lab.progress import Progress
-from contactlab.studies import MODELS, TossReport, format_table, run_tosses
+from contactlab.studies import LEFT_OUT, MODELS, TossReport, format_table, run_tosses
+from contactlab.studies.identification.report import finite_or_none
 from contactlab.studies.planar_fit import (
     PlanarFit,
     best_of,
@@ -28,7 +28,6 @@ from contactlab.studies.planar_fit import (
     momentum_balance,
     planar_json,
 )
-from contactlab.studies.toss import LEFT_OUT
 from lcp.interruptible import available_cpus, map_threads
 
 #: Defaults of the command, equal to the model's; this module imports nothing heavy.
@@ -84,15 +83,15 @@ def summary(report: TossReport) -> dict[str, object]:
     return {
         "tosses": report.tosses,
         "failed": len(report.failures),
-        "position_percent": _number(position),
-        "position_percent_std": _number(position_std),
-        "rotation_deg": _number(rotation),
-        "rotation_deg_std": _number(rotation_std),
-        "worst_scaled_residual": _number(report.worst_scaled),
+        "position_percent": finite_or_none(position),
+        "position_percent_std": finite_or_none(position_std),
+        "rotation_deg": finite_or_none(rotation),
+        "rotation_deg_std": finite_or_none(rotation_std),
+        "worst_scaled_residual": finite_or_none(report.worst_scaled),
         "steps": report.steps,
         "seconds": round(report.seconds, 3),
         "settings": {
-            name: _number(value) if isinstance(value, float) else value
+            name: finite_or_none(value) if isinstance(value, float) else value
             for name, value in asdict(report.settings).items()
         },
         "failures": [
@@ -100,10 +99,6 @@ def summary(report: TossReport) -> dict[str, object]:
             for outcome in report.failures
         ],
     }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 @command(
@@ -207,7 +202,7 @@ has the right sign as stored, or must be turned. Every law is fitted in this rea
 )
 def impact(arguments: argparse.Namespace) -> int:
     """Fit impact laws to recorded planar impacts, and score them on impacts left out; with plots."""
-    data = load_planar_impacts(find_planar_impacts(data_path(arguments.data)))
+    data = load_planar_impacts(only_file(data_path(arguments.data), "jac_normal"))
     if arguments.plots is not None:
         if importlib.util.find_spec("matplotlib") is None:
             print("no plots: matplotlib is missing; pip install '.[viz]'")
@@ -250,8 +245,7 @@ def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -
     leaves = np.einsum("ni,ni->n", data.normal, data.after)
     clear = approach > 0.1
     ratio = leaves[clear] / approach[clear]
-    with_speed = [fit for fit in fits if "exponent" in fit.model.parameters]
-    fit = best_of(with_speed or fits)
+    fit = best_of([fit for fit in fits if "exponent" in fit.model.parameters] or fits)
     numbers = {"exponent": 0.0} | dict(zip(fit.model.parameters, fit.values.tolist(), strict=True))
     law = f"{fit.model.law}, fitted here"
     curves = {f"{one.model.law}, {one.model.reading}": one.errors for one in fits if not one.model.ingredients}

@@ -106,15 +106,14 @@ class Report:
         """Return a table, then a line for each lost case."""
         wide, names = max(len(case.name) for case in self.cases), self.engines
         lines = [" " * wide + "".join(f"  {name:>14}" for name in names)]
-        for case in self.cases:
-            cells = (cell(self.row(name, case.name)) for name in names)
-            lines.append(f"{case.name:{wide}}" + "".join(f"  {text:>14}" for text in cells))
+        lines += [
+            f"{case.name:{wide}}" + "".join(f"  {cell(self.row(name, case.name)):>14}" for name in names)
+            for case in self.cases
+        ]
         scores = (f"{kept} of {held}" for kept, held in map(self.score, names))
         lines.append(f"{'kept':{wide}}" + "".join(f"  {text:>14}" for text in scores))
-        for row in self.rows:
-            if row.verdict is not CaseVerdict.PASSED:
-                lines.append(f"{row.engine}, {row.case}: {row.verdict.value}: {row.reason}")
-        return "\n".join(lines)
+        others = (row for row in self.rows if row.verdict is not CaseVerdict.PASSED)
+        return "\n".join([*lines, *(f"{row.engine}, {row.case}: {row.verdict.value}: {row.reason}" for row in others)])
 
 
 def cell(row: CaseResult) -> str:

@@ -265,9 +265,8 @@ class Trajectory:
 
     def spin(self, i: int) -> FloatArray:
         """Return the angular velocity (k, 3) of a body in its axes."""
-        w, u, spin = self.poses[:, i, 3:4], -self.poses[:, i, 4:], self.velocities[:, i, 3:]
-        turned: FloatArray = spin + 2.0 * np.cross(u, np.cross(u, spin) + w * spin)
-        return turned
+        turns = quaternion.to_matrix(self.poses[:, i, 3:])
+        return np.asarray((self.velocities[:, i, None, 3:] @ turns)[:, 0])
 
 
 def path(engine: Engine, scene: Scene, h: float, seconds: float) -> Trajectory:
@@ -284,8 +283,7 @@ def path(engine: Engine, scene: Scene, h: float, seconds: float) -> Trajectory:
 def net_contact_force(contacts: EngineContacts, body: int) -> FloatArray:
     """Return the sum of the contact forces (3,) on a body."""
     pushed = np.array(contacts.body) == body
-    pushes = np.array(contacts.other) == body
-    total: FloatArray = contacts.force[pushed].sum(0) - contacts.force[pushes].sum(0)
+    total: FloatArray = contacts.force[pushed].sum(0) - contacts.force[np.array(contacts.other) == body].sum(0)
     return total
 
 

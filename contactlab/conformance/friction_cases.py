@@ -44,8 +44,7 @@ def _stops(engine: Engine) -> list[Measure]:
     scene = Scene((box(BRICK, 1.0, (0.0, 0.0, 0.02), velocity=(v, 0.0, 0.0)),), mu=mu)
     track, far = path(engine, scene, H, 1.0), v * v / (2.0 * mu * G)
     crept = float(np.linalg.norm(track.poses[-1, 0, :2] - track.poses[-201, 0, :2]) / (200 * H))
-    missed = abs(float(track.poses[-1, 0, 0]) - far)
-    return [Measure(f"missed the {far:.3f} m of v^2/(2 mu g) by", missed, v * H, "m"),
+    return [Measure(f"missed the {far:.3f} m of v^2/(2 mu g) by", abs(float(track.poses[-1, 0, 0]) - far), v * H, "m"),
             Measure("crept on, where 0 is asked, at", crept, CREEP, "m/s")]  # fmt: skip
 
 
@@ -86,8 +85,7 @@ def _isotropy(engine: Engine) -> list[Measure]:
     track = path(engine, Scene(bodies, mu=mu), H, 1.0)
     gone = track.poses[-1, :, :2] - track.poses[0, :, :2]
     lengths, turned = np.linalg.norm(gone, axis=1), np.arctan2(gone[:, 1], gone[:, 0]) - angles
-    spread = float(np.ptp(lengths))
-    return [Measure("slid, by the direction, ways that differ by", spread, v * H, "m"),
+    return [Measure("slid, by the direction, ways that differ by", float(np.ptp(lengths)), v * H, "m"),
             Measure("turned the direction of sliding by", float(np.abs(turned).max()), 1e-3, "rad")]  # fmt: skip
 
 
@@ -139,14 +137,13 @@ def stack(masses: list[float]) -> Scene:
 
 def _corners(engine: Engine) -> list[Measure]:
     """Measure the relative errors of the total force on a resting cube, and of the forces at its four corners."""
-    track = path(engine, stack([2.0]), H, 1.0)
-    contacts = track.contacts()
+    contacts = path(engine, stack([2.0]), H, 1.0).contacts()
     total, forces = net_contact_force(contacts, 0), np.linalg.norm(contacts.force, axis=1)
     if forces.size != 4:
         raise NotReportedError(f"tells {forces.size} contacts of a box on the floor, not those of its four corners")
-    apart = float(np.abs(forces - 0.5 * G).max())
     return [Measure("missed the load, of its weight, by", float(abs(total[2] / (2.0 * G) - 1.0)), SHARE),
-            Measure("four corners missed a quarter of it by", apart / (2.0 * G), SHARE)]  # fmt: skip
+            Measure("four corners missed a quarter of it by",
+                    float(np.abs(forces - 0.5 * G).max()) / (2.0 * G), SHARE)]  # fmt: skip
 
 
 def _pressures(engine: Engine) -> list[Measure]:
@@ -154,15 +151,14 @@ def _pressures(engine: Engine) -> list[Measure]:
     contacts = path(engine, stack([1.0, 1.0, 1.0]), H, 1.0).contacts()
     ground = -sum(float(f[2]) * (1 if b < 0 else -1 if o < 0 else 0)
                   for b, o, f in zip(contacts.body, contacts.other, contacts.force, strict=True))  # fmt: skip
-    above = float(net_contact_force(contacts, 2)[2])
     return [Measure("three cubes missed 3 m g on the ground, of it, by", abs(ground / (3 * G) - 1.0), SHARE),
-            Measure("the uppermost missed m g by", abs(above / G - 1.0), SHARE)]  # fmt: skip
+            Measure("the uppermost missed m g by",
+                    abs(float(net_contact_force(contacts, 2)[2]) / G - 1.0), SHARE)]  # fmt: skip
 
 
 def _settles(masses: list[float], engine: Engine) -> list[Measure]:
     """Measure the largest speed after 1 s, and the largest sinking, of a stack of cubes of these masses [kg]."""
-    scene = stack(masses)
-    track = path(engine, scene, H, 1.0)
+    track = path(engine, stack(masses), H, 1.0)
     moving = float(np.abs(track.velocities[-1, :, :3]).max())
     sunk = float(np.abs(track.poses[-1, :, 2] - track.poses[0, :, 2]).max())
     return [Measure("moved, after a second, at", moving, 1e-6, "m/s"), Measure("sank by", sunk, 1e-4, "m")]

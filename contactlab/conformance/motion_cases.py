@@ -102,10 +102,9 @@ def _bounces(e: float, engine: Engine) -> list[Measure]:
     track = path(engine, scene, H, v / G * (1.0 + 1.5 * e) + 0.1)
     z, energy = track.poses[:, 0, 2] - 0.1, track.energy(scene)
     landed = int(np.argmax(z < 2.0 * v * H))
-    apex = float(z[landed + 10 :].max())
-    gained = float(energy[landed:].max() - energy[0])
-    return [Measure(f"dropped from 1 m, missed {e * e:g} m by", abs(apex - e * e), 2.0 * v * H, "m"),
-            Measure("gained energy,", gained, G * v * H, "J")]  # fmt: skip
+    return [Measure(f"dropped from 1 m, missed {e * e:g} m by",
+                    abs(float(z[landed + 10 :].max()) - e * e), 2.0 * v * H, "m"),
+            Measure("gained energy,", float(energy[landed:].max() - energy[0]), G * v * H, "J")]  # fmt: skip
 
 
 def _row(e: float, engine: Engine) -> list[Measure]:
@@ -214,12 +213,10 @@ def _four_bars(engine: Engine) -> list[Measure]:
 
     The contact force is left out if the engine does not report contacts.
     """
-    scene = four_bars()
-    track = path(engine, scene, H, 1.0)
+    track = path(engine, four_bars(), H, 1.0)
     ends = []
     for k, along in ((1, LENGTH), (2, ARM)):
-        turns = quaternion.to_matrix(track.poses[:, k, 3:])
-        ends.append(track.poses[:, k, :3] + turns @ (0.5 * along, 0.0, 0.0))
+        ends.append(track.poses[:, k, :3] + quaternion.to_matrix(track.poses[:, k, 3:]) @ (0.5 * along, 0.0, 0.0))
     opened = float(np.linalg.norm(ends[0] - ends[1], axis=1).max())
     # Half way down, by energy: both arms rotate by a', the coupler moves by ARM a'.
     x, z = (track.poses[:, 1, k] for k in (0, 2))

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.conformance.case import EngineContacts, Joint, NotSupportedError, Scene, ShapeSpec
+from contactlab.conformance.case import UNTURNED, EngineContacts, Joint, NotSupportedError, Scene, ShapeSpec
+from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -233,29 +234,24 @@ class MuJoCo:
             spot = (wall.offset * np.array(wall.normal, dtype=float)).tolist()
             plane, endless = mujoco.mjtGeom.mjGEOM_PLANE, [0.0, 0.0, 1.0]
             spec.worldbody.add_geom(type=plane, size=endless, pos=spot, quat=turn, friction=friction, condim=3)
-        made: list[Any] = []
+        made: dict[int, Any] = {-1: spec.worldbody}
         for i, body in enumerate(scene.bodies):
-            joint, inverse, turn = scene.joint_of(i), np.zeros(4), np.array(body.turn, dtype=float)
+            joint = scene.joint_of(i)
+            other = -1 if joint is None else joint.other
+            outer = UNTURNED if other < 0 else scene.bodies[other].turn
+            turn = quaternion.multiply(quaternion.conjugate(outer), body.turn)
+            one = made[i] = made[other].add_body(name=f"body {i}", pos=scene.local(other, body.position), quat=turn)
             if joint is None:
-                one = spec.worldbody.add_body(name=f"body {i}", pos=body.position, quat=body.turn)
                 one.add_freejoint()
             else:
-                parent = spec.worldbody if joint.other < 0 else made[joint.other]
-                if joint.other >= 0:
-                    mujoco.mju_negQuat(inverse, np.array(scene.bodies[joint.other].turn, dtype=float))
-                    mujoco.mju_mulQuat(turn, inverse, np.array(body.turn, dtype=float))
-                one = parent.add_body(name=f"body {i}", pos=scene.local(joint.other, body.position), quat=turn)
                 sort = mujoco.mjtJoint.mjJNT_HINGE if joint.kind == "revolute" else mujoco.mjtJoint.mjJNT_SLIDE
-                axis = scene.local(i, joint.axis, point=False)
-                one.add_joint(type=sort, pos=scene.local(i, joint.point), axis=axis)
-            made.append(one)
+                one.add_joint(type=sort, pos=scene.local(i, joint.point), axis=scene.local(i, joint.axis, point=False))
             one.explicitinertial, one.mass, one.inertia = True, body.mass, body.inertia
             one.ipos = (0.0, 0.0, 0.0)
             if body.shape is None:
                 continue
             kind = getattr(mujoco.mjtGeom, f"mjGEOM_{body.shape.kind.upper()}")
-            size = [*body.shape.size, 0.0, 0.0][:3]
-            one.add_geom(type=kind, size=size, friction=friction, condim=3)
+            one.add_geom(type=kind, size=[*body.shape.size, 0.0, 0.0][:3], friction=friction, condim=3)
         for pin in scene.pins:
             names = ["world" if k < 0 else f"body {k}" for k in (pin.body, pin.other)]
             row = spec.add_equality(type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_BODY)
@@ -263,12 +259,9 @@ class MuJoCo:
         model = spec.compile()
         data = mujoco.MjData(model)
         for i, body in enumerate(scene.bodies):
-            turn = np.zeros(9)
-            mujoco.mju_quat2Mat(turn, np.array(body.turn, dtype=float))
-            spin = turn.reshape(3, 3).T @ np.array(body.spin, dtype=float)
             if scene.joint_of(i) is None:
                 first = model.body(f"body {i}").dofadr[0]
-                data.qvel[first : first + 6] = (*body.velocity, *spin)
+                data.qvel[first : first + 6] = (*body.velocity, *scene.local(i, body.spin, point=False))
             data.xfrc_applied[model.body(f"body {i}").id, :3] = body.force
         mujoco.mj_forward(model, data)
         return MuJoCoRun(model, data, [model.body(f"body {i}").id for i in range(len(scene.bodies))])

@@ -219,8 +219,7 @@ class EventPlayback:
         slips = np.array([np.linalg.norm(one.u[1:]) > SLIPPING for one in local], dtype=np.bool_)
         carries = np.any(force != 0.0, axis=1)
         modes = np.where(carries, np.where(slips, SLIDE, STICK), OPEN).astype(np.int64)
-        gaps = np.array([one.gap(model, kin) for one in self._recording.candidates])
-        near = carries | (gaps <= 1e-6)
+        near = carries | (np.array([one.gap(model, kin) for one in self._recording.candidates]) <= 1e-6)
         tips = points + scale.arrows(force)
         return Arrows(points[near], tips[near], normals[near], modes[near], np.flatnonzero(near))
 

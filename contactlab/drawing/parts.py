@@ -48,8 +48,7 @@ def require_viz() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        message = f"{error.name} is not installed: pip install '.[viz]'"
-        raise ModuleNotFoundError(message, name=error.name) from error
+        raise ModuleNotFoundError(f"{error.name} is not installed: pip install '.[viz]'", name=error.name) from error
 
 
 # Number of triangles of all meshes of a world, counted for each instance: about a megabyte of a page.

@@ -65,8 +65,7 @@ class Camera:
             distance = float((sides / reach - inner[:, 2:]).max())
             seen = (inner[:, :2] - middle) / (distance + inner[:, 2:])
             middle = middle + 0.5 * (seen.min(axis=0) + seen.max(axis=0)) * distance
-        eye = points.mean(axis=0) + middle @ axes[:2] - distance * axes[2]
-        return cls(eye, axes, zoom, width, height)
+        return cls(points.mean(axis=0) + middle @ axes[:2] - distance * axes[2], axes, zoom, width, height)
 
     @classmethod
     def far(cls, points: FloatArray, direction: FloatArray, size: int) -> Camera:
@@ -93,8 +92,7 @@ class Camera:
             near = np.where(ahead > 1e-9, 1.0 / np.where(ahead > 1e-9, ahead, 1.0), -1.0)
             factor = self.zoom * near
         x = 0.5 * self.width + inner[..., 0] * factor
-        y = 0.5 * self.height - inner[..., 1] * factor
-        return np.stack((x, y, near), axis=-1)
+        return np.stack((x, 0.5 * self.height - inner[..., 1] * factor, near), axis=-1)
 
 
 def _axes(towards_eye: FloatArray) -> FloatArray:
@@ -240,9 +238,8 @@ def _outermost(
             some[moves].append(places.reshape(-1, 3))
     moving, standing = np.concatenate(some[True]), np.concatenate(some[False])
     if len(moving):
-        middle = 0.5 * (moving.min(axis=0) + moving.max(axis=0))
-        reach = NEARBY * float(np.linalg.norm(moving - middle, axis=1).max())
-        standing = standing[np.linalg.norm(standing - middle, axis=1) <= reach]
+        middle, reach = _sphere(moving)
+        standing = standing[np.linalg.norm(standing - middle, axis=1) <= NEARBY * reach]
     return moving, standing
 
 
@@ -258,8 +255,7 @@ def _grounds(
         if isinstance(surface.shape, HalfSpace):
             R, p = rotations[0, body], origins[0, body]
             normal = R @ surface.placement.R @ surface.shape.normal
-            place = p + R @ surface.placement.p
-            planes.append((normal, surface.shape.offset + float(normal @ place)))
+            planes.append((normal, surface.shape.offset + float(normal @ (p + R @ surface.placement.p))))
     margin = 0.12 * float(np.linalg.norm(high - low)) + 2.0 * size
     corners: FloatArray = np.array([[(low, high)[b >> k & 1][k] for k in range(3)] for b in range(8)])
     spacing = float(10.0 ** np.floor(np.log10(0.6 * (float(np.ptp(corners, axis=0).max()) + 2.0 * margin))))
@@ -301,16 +297,13 @@ def plane_axes(normal: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def clip(polygon: FloatArray, normal: FloatArray, offset: float) -> FloatArray:
     """Return the part of a convex polygon (n, 3) with normal.x >= offset (Sutherland and Hodgman 1974, one plane)."""
-    kept: list[FloatArray] = []
     heights = polygon @ normal - offset
-    for i in range(len(polygon)):
-        j = (i + 1) % len(polygon)
-        if heights[i] >= 0.0:
-            kept.append(polygon[i])
-        if heights[i] * heights[j] < 0.0:
-            share = heights[i] / (heights[i] - heights[j])
-            kept.append(polygon[i] + share * (polygon[j] - polygon[i]))
-    return np.array(kept).reshape(-1, 3)
+    inside = np.flatnonzero(heights >= 0.0)
+    at, crossings = _crossings(polygon, heights)
+    # A corner on the plane is inside already, and no crossing besides.
+    fresh = ~np.isin(at % max(len(polygon), 1), inside)
+    order = np.argsort(np.concatenate((inside, at[fresh])))
+    return np.asarray(np.concatenate((polygon[inside], crossings[fresh]))[order])
 
 
 def fan(polygon: FloatArray) -> NDArray[np.uint32]:
@@ -320,22 +313,19 @@ def fan(polygon: FloatArray) -> NDArray[np.uint32]:
 
 def grid_lines(polygon: FloatArray, normal: FloatArray, spacing: float, lift: float) -> NDArray[np.float32]:
     """Return grid lines (m, 2, 3) on a convex polygon, ``lift`` above it, so that they do not flicker."""
-    segments: list[tuple[FloatArray, FloatArray]] = []
+    segments: list[FloatArray] = []
     for axis in plane_axes(normal):
         along = polygon @ axis
         for level in np.arange(np.ceil(along.min() / spacing), np.floor(along.max() / spacing) + 1.0) * spacing:
-            crossings = _crossings(polygon, along - level)
+            _, crossings = _crossings(polygon, along - level)
             if len(crossings) == 2:
-                segments.append((crossings[0], crossings[1]))
-    lines = np.array(segments).reshape(-1, 2, 3) + lift * normal
-    return lines.astype(np.float32)
+                segments.append(crossings)
+    return (np.array(segments).reshape(-1, 2, 3) + lift * normal).astype(np.float32)
 
 
-def _crossings(polygon: FloatArray, heights: FloatArray) -> list[FloatArray]:
-    """Return the points where the outline changes sign of ``heights`` (two, for a convex polygon cut in its inside)."""
-    points = []
-    for i in range(len(polygon)):
-        j = (i + 1) % len(polygon)
-        if (heights[i] < 0.0) != (heights[j] < 0.0):
-            points.append(polygon[i] + heights[i] / (heights[i] - heights[j]) * (polygon[j] - polygon[i]))
-    return points
+def _crossings(polygon: FloatArray, heights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the places (k,) of changes of sign along an outline, in numbers of corners, and their points (k, 3)."""
+    after, following = np.roll(heights, -1), np.roll(polygon, -1, axis=0)
+    cut = np.flatnonzero((heights < 0.0) != (after < 0.0))
+    share = heights[cut] / (heights[cut] - after[cut])
+    return cut + share, polygon[cut] + share[:, None] * (following[cut] - polygon[cut])

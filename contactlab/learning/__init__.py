@@ -34,8 +34,7 @@ except ModuleNotFoundError as error:
 
         def __new__(cls, *_: Any, **__: Any) -> NoReturn:
             """Raise an error that names the package to install."""
-            message = "gymnasium is not installed: pip install '.[learning]'"
-            raise ModuleNotFoundError(message, name="gymnasium")
+            raise ModuleNotFoundError("gymnasium is not installed: pip install '.[learning]'", name="gymnasium")
 
     BaseVectorEnv = BaseEnv
 
@@ -194,15 +193,15 @@ class TaskBatch:
         return found
 
     def _reward(self, value: Any, mask: Mask, name: str) -> FloatArray:
-        checked = finite_array(value, name, (len(self),), LearningError)
-        return np.where(mask, checked, 0.0)
+        return np.where(mask, finite_array(value, name, (len(self),), LearningError), 0.0)
 
     def _check_terminated(self, value: Any, mask: Mask) -> Mask:
         """Return the mask (B,) of terminated runs within ``mask``; raise unless the task's value is bool (B,)."""
         ended = np.asarray(value)
         if ended.dtype != np.bool_ or ended.shape != mask.shape:
-            detail = f"must return bool of shape {mask.shape}, got {ended.dtype} of shape {ended.shape}"
-            raise LearningError("terminated", detail)
+            raise LearningError(
+                "terminated", f"must return bool of shape {mask.shape}, got {ended.dtype} of shape {ended.shape}"
+            )
         return ended & mask
 
 
@@ -354,11 +353,10 @@ class VectorEnv(BaseVectorEnv):
             seeds = [None] * n if seed is None else list(seed)
         if len(seeds) != n:
             raise LearningError("seed", f"must be one, or one for each of {n} runs, got {len(seeds)}")
-        if not self._generators:
-            self._generators = [seeding.np_random(one)[0] for one in seeds]
-        for i, one in enumerate(seeds):
-            if one is not None:
-                self._generators[i] = seeding.np_random(one)[0]
+        before = self._generators
+        self._generators = [
+            before[i] if before and one is None else seeding.np_random(one)[0] for i, one in enumerate(seeds)
+        ]
         self._runs.begin(np.arange(n), self._generators)
         self._ended[:] = False
         return self._runs.observe(), {}

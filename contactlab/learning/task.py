@@ -205,8 +205,9 @@ class Controls:
 
     def __init__(self, world: World, robot: MjcfRobot) -> None:
         if robot.na or not robot.actuators:
-            detail = f"{robot.na} actuators have a state of their own" if robot.na else "it has no actuators"
-            raise LearningError("robot", detail)
+            raise LearningError(
+                "robot", f"{robot.na} actuators have a state of their own" if robot.na else "it has no actuators"
+            )
         endless = [one.name for one in robot.actuators if not np.isfinite(one.ctrl_range).all()]
         if endless:
             raise LearningError("robot", f"the control of {endless[0]!r} has no range: an action needs one")

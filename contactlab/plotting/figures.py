@@ -18,13 +18,19 @@ if TYPE_CHECKING:
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
-def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return a figure of a size [inches] for a PNG, and its axes row by row, with a faint grid."""
+def new_figure(
+    width: float, height: float, columns: int = 1, rows: int = 1, heights: list[float] | None = None
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of a size [inches] for a PNG, and its axes row by row, with a faint grid.
+
+    With the ``heights`` of the rows, the axes of a column have a common horizontal axis.
+    """
     with require_viz():
         from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained", dpi=120)
-    axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    grid = figure.subplots(rows, columns, squeeze=False, sharex="col" if heights else "none", height_ratios=heights)
+    axes = list(grid.ravel())
     for one in axes:
         one.grid(alpha=0.25)
     return figure, axes
@@ -32,16 +38,11 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> 
 
 def one_page(heights: list[float], title: str) -> tuple[Figure, list[Axes]]:
     """Return a figure with one axes per height [inches], in a column with a common time axis."""
-    with require_viz():
-        from cycler import cycler
-        from matplotlib.figure import Figure
+    figure, axes = new_figure(9.0, sum(heights) + 0.6, rows=len(heights), heights=heights)
+    from cycler import cycler
 
-    figure = Figure(figsize=(9.0, sum(heights) + 0.6), layout="constrained", dpi=120)
-    grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
-    axes = list(grid[:, 0])
     for one in axes:
         one.set_prop_cycle(cycler(linestyle=["-", "--", ":"]) * cycler(color=CYCLE))
-        one.grid(alpha=0.25)
     axes[-1].set_xlabel("time [s]")
     figure.suptitle(title, fontsize=10)
     return figure, axes

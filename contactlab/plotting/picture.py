@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Sphere
+from contactlab.contact import Sphere, tangent_frame
 from contactlab.contact.shapes import join_surfaces
+from contactlab.contact.shapes.shape import lathe
 from contactlab.drawing import (
     Arrows,
     ForceScale,
@@ -92,13 +93,11 @@ def picture(
     columns = min(len(states), 6)
     rows = -(-len(states) // columns)
     dpi = 150.0
-    foot = 46 if forces else 6
-    wide, high = columns * width, rows * (height + 30) + foot
+    wide, high = columns * width, rows * (height + 30) + (46 if forces else 6)
     figure = Figure(figsize=(wide / dpi, high / dpi), dpi=dpi)
     for k, (i, image) in enumerate(zip(states, images, strict=True)):
         left, top = (k % columns) * width, (k // columns) * (height + 30)
-        bottom = high - top - 30 - height
-        axes = figure.add_axes((left / wide, bottom / high, width / wide, height / high))
+        axes = figure.add_axes((left / wide, (high - top - 30 - height) / high, width / wide, height / high))
         axes.imshow(image, interpolation="nearest")
         axes.set_axis_off()
         axes.set_title(f"t = {film.time[i]:.3f} s", fontsize=9, pad=4.0)
@@ -244,26 +243,10 @@ def _arrow(foot: FloatArray, tip: FloatArray, thick: float) -> SurfaceMesh:
     length = float(np.linalg.norm(tip - foot))
     if length < 1e-3 * thick:
         return solid_of_ball(foot, 0.8 * thick)
-    head = min(4.0 * thick, 0.6 * length)
-    along = (tip - foot) / length
-    across = np.cross(along, np.eye(3)[int(np.argmin(np.abs(along)))])
-    across /= np.linalg.norm(across)
-    turn = np.linspace(0.0, 2.0 * np.pi, 12, endpoint=False)
-    ring = np.cos(turn)[:, None] * across + np.sin(turn)[:, None] * np.cross(along, across)
-    neck = tip - head * along
-    width = thick * min(1.0, head / (4.0 * thick) + 0.3)
-    rings = [foot + 0.0 * ring, foot + width * ring, neck + width * ring, neck + 2.2 * width * ring, tip + 0.0 * ring]
-    here = np.arange(12)
-    following = np.roll(here, -1)
-    sides = [
-        np.stack(corners, axis=1)
-        for k in range(len(rings) - 1)
-        for corners in (
-            (12 * k + here, 12 * k + following, 12 * (k + 1) + following),
-            (12 * k + here, 12 * (k + 1) + following, 12 * (k + 1) + here),
-        )
-    ]
-    return SurfaceMesh(np.concatenate(rings), np.concatenate(sides), np.zeros((0, 2, 3)))
+    head, along = min(4.0 * thick, 0.6 * length), (tip - foot) / length
+    width, neck = thick * min(1.0, head / (4.0 * thick) + 0.3), length - head
+    arrow = lathe([(0.0, length), (2.2 * width, neck), (width, neck), (width, 0.0), (0.0, 0.0)])
+    return arrow.transformed(np.column_stack((*tangent_frame(along), along)), foot)
 
 
 def _legend(figure: Figure, scale: ForceScale, *, narrow: bool) -> None:
@@ -302,8 +285,10 @@ def encoder() -> str:
     try:
         import imageio_ffmpeg  # type: ignore[import-not-found,unused-ignore]
     except ModuleNotFoundError as error:
-        message = "films need ffmpeg: pip install imageio-ffmpeg, or put ffmpeg on the PATH; .webp needs none"
-        raise ModuleNotFoundError(message, name="imageio_ffmpeg") from error
+        raise ModuleNotFoundError(
+            "films need ffmpeg: pip install imageio-ffmpeg, or put ffmpeg on the PATH; .webp needs none",
+            name="imageio_ffmpeg",
+        ) from error
     return str(imageio_ffmpeg.get_ffmpeg_exe())
 
 

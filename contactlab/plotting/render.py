@@ -80,11 +80,10 @@ def _surfaces(
     # A level floor is unbounded, so it is drawn pixel by pixel.
     floor = [item.solid.vertices[0, 2] for item in items if item.ground and np.ptp(item.solid.vertices[:, 2]) < 1e-9]
     if horizon and floor:
-        level = np.ptp(corners[:, :, 2], axis=1) < 1e-9
-        screen[ground & level, :, 2] = -1.0
+        screen[ground & (np.ptp(corners[:, :, 2], axis=1) < 1e-9), :, 2] = -1.0
     near, seen = rasterize(screen, camera.width, camera.height)
     light = _light(corners[~ground] if shadows else corners[:0])
-    shade(screen, corners, normals, owner, _things(items), light, camera.eye, seen, np.zeros((4, 3)), picture)
+    shade(screen, corners, normals, owner, _things(items), light, camera.eye, seen, np.zeros((3, 3)), picture)
     if horizon and floor:
         _backdrop(picture, seen, camera, corners[~ground], min(floor), light)
     return picture, near
@@ -98,8 +97,9 @@ def _backdrop(
 
     reach = AIR * float(np.linalg.norm(bodies.reshape(-1, 3).mean(axis=0) - camera.eye))
     colors, bright = np.array(SKY) / 255.0, np.array([AMBIENT_GROUND, DIRECT * LIGHT[2]])
-    work = np.zeros((3, 3))
-    backdrop(seen, camera.eye, camera.axes, camera.zoom, height, reach, colors, bright, light, work, picture)
+    backdrop(
+        seen, camera.eye, camera.axes, camera.zoom, height, reach, colors, bright, light, np.zeros((3, 3)), picture
+    )
 
 
 def _things(items: list[Item]) -> Materials:
@@ -138,8 +138,7 @@ def _box(ground: SurfaceMesh) -> tuple[FloatArray, FloatArray]:
 def _fade(ground: SurfaceMesh, places: FloatArray) -> FloatArray:
     """Return 1 in the middle of a ground and 0 at its rim, because a visible edge would suggest that it ends there."""
     middle, half = _box(ground)
-    away = (places - middle) / half
-    share = ((1.0 - np.abs(away).max(axis=1)) / 0.35).clip(0.0, 1.0)
+    share = ((1.0 - np.abs((places - middle) / half).max(axis=1)) / 0.35).clip(0.0, 1.0)
     return np.asarray(share * share * (3.0 - 2.0 * share))
 
 

@@ -156,8 +156,7 @@ def forces(recording: Recording) -> Figure:
 
 def _per_step(recording: Recording, steps: IntArray, impulses: FloatArray) -> FloatArray:
     """Return the sum of the impulses of each step divided by its length (n_steps,) [N]."""
-    total = np.bincount(steps, weights=impulses, minlength=recording.n_steps)
-    return np.asarray(total / recording.h)
+    return np.asarray(np.bincount(steps, weights=impulses, minlength=recording.n_steps) / recording.h)
 
 
 def _calm_scale(axes: Axes) -> None:

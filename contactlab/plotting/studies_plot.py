@@ -172,11 +172,9 @@ def _draw_kinds(
 
     steps = BoundaryNorm(first - 0.5 + np.arange(len(colors) + 1), len(colors))
     for one, kinds in zip(axes, panels, strict=True):
-        palette = ListedColormap(list(colors.values()))
-        mesh = one.pcolormesh(x, y, kinds.T, cmap=palette, norm=steps, shading="nearest")
+        mesh = one.pcolormesh(x, y, kinds.T, cmap=ListedColormap(list(colors.values())), norm=steps, shading="nearest")
         one.grid(visible=False)
-    bar = figure.colorbar(mesh, ax=axes, ticks=first + np.arange(len(colors)), label=label)
-    bar.ax.set_yticklabels(list(colors))
+    figure.colorbar(mesh, ax=axes, ticks=first + np.arange(len(colors)), label=label).ax.set_yticklabels(list(colors))
 
 
 def _two_axes(axes: Mapping[str, FloatArray]) -> tuple[tuple[str, ...], tuple[FloatArray, ...]]:
@@ -274,8 +272,7 @@ def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
     figure, axes = new_figure(3.0 * columns, 2.6 * rows, columns, rows)
     for k, (name, found) in enumerate(document["parameters"].items()):
         one, variance = axes[k], document["covariance"][k][k]
-        label = f"{name} [{found['unit']}]" if found["unit"] else name
-        one.set(xlabel=label, yticks=[])
+        one.set(xlabel=f"{name} [{found['unit']}]" if found["unit"] else name, yticks=[])
         one.locator_params(axis="x", nbins=5)
         value, low, high = found["value"], found["low"], found["high"]
         if low is None or not variance:

@@ -17,7 +17,7 @@ Tables compare two models by their differences on the same impacts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -181,8 +181,23 @@ def prediction_errors(
 ) -> tuple[FloatArray, int]:
     """Return |predicted - measured| / |before| in the mass norm (n,), and the number without a prediction."""
     numbers = dict(zip(model.parameters, (float(value) for value in values), strict=True))
+    predicted = predict_velocities(data, model, numbers, data.before, resolution=resolution)
+    errors = _norm(predicted - data.after, data.mass) / _norm(data.before, data.mass)
+    lost = ~np.isfinite(errors)
+    return np.where(lost, 1.0, errors), int(np.count_nonzero(lost))
+
+
+def predict_velocities(
+    data: PlanarImpacts,
+    model: PlanarModel,
+    numbers: Mapping[str, float],
+    before: FloatArray,
+    *,
+    resolution: float = RESOLUTION,
+) -> FloatArray:
+    """Return the velocities (n, 3) after impacts from the velocities ``before``; NaN without a solution of the law."""
     J = _rows(data, model.lever_turned, numbers.get("offset", 0.0))
-    u = np.einsum("nij,nj->ni", J, data.before)
+    u = np.einsum("nij,nj->ni", J, before)
     W = (J / data.mass) @ J.transpose(0, 2, 1)
     speed = np.maximum(-u[:, 0], 1e-9)
     e = np.clip(numbers["e"] * (speed / REFERENCE_SPEED) ** -numbers.get("exponent", 0.0), 0.0, 1.0)
@@ -191,10 +206,7 @@ def prediction_errors(
         name, _, _, least, most = LAW_NUMBERS[model.law]
         own = min(max(numbers[name], least), most)
     p = planar_impulses(model.law, W, u, max(numbers["mu"], 0.0), e, own, resolution=resolution)
-    predicted = data.before + np.einsum("nij,ni->nj", J, p) / data.mass
-    errors = _norm(predicted - data.after, data.mass) / _norm(data.before, data.mass)
-    lost = ~np.isfinite(errors)
-    return np.where(lost, 1.0, errors), int(np.count_nonzero(lost))
+    return np.asarray(before + np.einsum("nij,ni->nj", J, p) / data.mass)
 
 
 def fit_planar(data: PlanarImpacts, model: PlanarModel) -> FloatArray:
@@ -326,21 +338,22 @@ def best_of(fits: Sequence[PlanarFit]) -> PlanarFit:
 
 def planar_json(fits: Sequence[PlanarFit], balance: FloatArray) -> dict[str, object]:
     """Return the contents of the tables as JSON values."""
-    rows = []
     best = best_of(fits)
+    rows: list[dict[str, object]] = []
     for fit in fits:
         paired = None if fit is best else paired_difference(fit.errors, best.errors)
-        row: dict[str, object] = {
-            "law": fit.model.law,
-            "tangent_row": fit.model.reading,
-            "median": float(np.median(fit.errors)),
-            "mean": float(fit.errors.mean()),
-            "unsolved": fit.unsolved,
-            "above_best": paired and {"mean": paired.difference, "interval_95": [paired.low, paired.high]},
-            "errors": fit.errors.tolist(),
-            "values": dict(zip(fit.model.parameters, fit.values.tolist(), strict=True)),
-        }
-        rows.append(row)
+        rows.append(
+            {
+                "law": fit.model.law,
+                "tangent_row": fit.model.reading,
+                "median": float(np.median(fit.errors)),
+                "mean": float(fit.errors.mean()),
+                "unsolved": fit.unsolved,
+                "above_best": paired and {"mean": paired.difference, "interval_95": [paired.low, paired.high]},
+                "errors": fit.errors.tolist(),
+                "values": dict(zip(fit.model.parameters, fit.values.tolist(), strict=True)),
+            }
+        )
     return {"impacts": len(fits[0].errors), "momentum_balance": balance.tolist(), "models": rows}
 
 

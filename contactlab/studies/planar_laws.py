@@ -64,8 +64,7 @@ def planar_impulses(
         "Smith": lambda: _smith(W, u, mu, e),
         "Tangential compliance": lambda: _two_springs(W, u, mu, e, own, resolution),
     }
-    p = formulas[law]() if law in formulas else _routh(law, W, u, mu, e)
-    return np.asarray(np.where(u[:, :1] < 0.0, p, 0.0))
+    return np.asarray(np.where(u[:, :1] < 0.0, formulas[law]() if law in formulas else _routh(law, W, u, mu, e), 0.0))
 
 
 def _newton(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
@@ -112,8 +111,7 @@ def _routh(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> 
         else:
             end = _energetic_end(u[:, 0], a_n, b_n, stop, at_stop, compressed, e)
     before = np.minimum(end, stop)
-    tangential = first * before + rest * (end - before)
-    return np.stack((end, tangential), axis=1)
+    return np.stack((end, first * before + rest * (end - before)), axis=1)
 
 
 def _algebraic(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, e_t: float) -> FloatArray:

@@ -48,8 +48,7 @@ class LcpPlanes:
         self._draw_cones(np.asarray(problem.M))
         for aside, name in ((-ASIDE, "q, among four cones"), (ASIDE, "z, on both walks")):
             self._lines(name, aside, FAINT, [*zip(corners, np.roll(corners, 1, axis=0), strict=True)])
-            axes = [((-SIDE, 0.0), (SIDE, 0.0)), ((0.0, -SIDE), (0.0, SIDE))]
-            self._lines(f"{name} axes", aside, FAINT, axes)
+            self._lines(f"{name} axes", aside, FAINT, [((-SIDE, 0.0), (SIDE, 0.0)), ((0.0, -SIDE), (0.0, SIDE))])
             self._write(name, (0.0, 1.04 * SIDE), aside, "bottom-center", 1.2)
             self._write(f"{name[0]}1", (0.98 * SIDE, 0.0), aside, "bottom-right")
             self._write(f"{name[0]}2", (0.0, 0.98 * SIDE), aside, "top-left")

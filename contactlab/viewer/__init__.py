@@ -264,6 +264,11 @@ def write_page(
 TICK = 1.0 / 40.0  # seconds between two pictures
 
 
+def _framed(server: viser.ViserServer, world: World, stage: SceneGeometry) -> SceneView:
+    """Return the nodes of a world, seen whole, with a line of text above it."""
+    return SceneView(server.scene, world, stage, aim_camera(server.initial_camera, stage.usual_points))
+
+
 def show(
     recording: Playable,
     *,
@@ -297,9 +302,7 @@ def show(
     stage = SceneGeometry.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     with serving(port) as server:
-        above = aim_camera(server.initial_camera, stage.usual_points)
-        view = SceneView(server.scene, film.world, stage, above)
-        controls = Controls(server, view, film.world, scale)
+        controls = Controls(server, _framed(server, film.world, stage), film.world, scale)
         start, end = float(film.time[0]), float(film.time[-1])
         step = max(end - start, 1e-6) / 1000.0
         playing = server.gui.add_checkbox("play", initial_value=True)
@@ -313,11 +316,7 @@ def show(
                 i = min(int(np.searchsorted(film.time, clock.value - 0.5 * step)), len(film.time) - 1)
                 if (i, controls.changes) != shown:
                     shown = (i, controls.changes)
-                    readout = film.readout(i)
-                    with server.atomic():
-                        view.show(rotations[i], origins[i], film.arrows(i, scale), str(readout))
-                    controls.follow(origins[i])
-                    controls.show_readout(readout)
+                    controls.show(rotations[i], origins[i], film.arrows(i, scale), film.readout(i))
                 time.sleep(TICK)
                 now = time.monotonic()
                 if playing.value:
@@ -342,9 +341,7 @@ class Live:
         stage = SceneGeometry.of(world, rotations[None], origins[None], collision=collision)
         self._scale = ForceScale.of_world(world, stage.size)
         self._server = open_server(port)
-        above = aim_camera(self._server.initial_camera, stage.usual_points)
-        self._view = SceneView(self._server.scene, world, stage, above)
-        self._controls = Controls(self._server, self._view, world, self._scale)
+        self._controls = Controls(self._server, _framed(self._server, world, stage), world, self._scale)
         self._begun: tuple[float, float] | None = None
         self._drawn = -1.0
         self.url = f"http://127.0.0.1:{self._server.get_port()}"
@@ -364,11 +361,7 @@ class Live:
         self._drawn = now
         rotations, origins = body_poses(self._world.model, state.q)
         readout = Readout.of_step(state.time, result.kinetic + result.potential, result.contacts, result.certificate)
-        with self._server.atomic():
-            arrows = Arrows.of_step(result.contacts, state.h, self._scale)
-            self._view.show(rotations, origins, arrows, str(readout))
-        self._controls.follow(origins)
-        self._controls.show_readout(readout)
+        self._controls.show(rotations, origins, Arrows.of_step(result.contacts, state.h, self._scale), readout)
 
     def close(self) -> None:
         """End the server."""

@@ -240,11 +240,11 @@ class Controls:
     """The control panel of a view; ``changes`` counts its switches, after which a static view must be drawn again."""
 
     def __init__(self, server: viser.ViserServer, view: SceneView, world: World, scale: ForceScale) -> None:
-        self._server, self.changes = server, 0
+        self._server, self._view, self.changes = server, view, 0
         self._numbers = server.gui.add_markdown("")
         with server.gui.add_folder("show"):
             for name, shown in TOGGLES.items():
-                self._add_toggle(name, view, shown)
+                self._add_toggle(name, shown)
         names = world.model.names
         self._followed = server.gui.add_dropdown("follow", [NO_BODY_FOLLOWED, *names], initial_value=NO_BODY_FOLLOWED)
         self._numbering = {name: i for i, name in enumerate(names)}
@@ -252,16 +252,19 @@ class Controls:
         with server.gui.add_folder("forces"):
             server.gui.add_html(legend(scale))
 
-    def _add_toggle(self, name: str, view: SceneView, shown: bool) -> None:
+    def _add_toggle(self, name: str, shown: bool) -> None:
         box = self._server.gui.add_checkbox(name, initial_value=shown)
 
         @box.on_update
         def _(_: object) -> None:
-            view.toggle(name, shown=box.value)
+            self._view.toggle(name, shown=box.value)
             self.changes += 1
 
-    def show_readout(self, readout: Readout) -> None:
-        """Write the numbers of the displayed state."""
+    def show(self, rotations: FloatArray, origins: FloatArray, arrows: Arrows, readout: Readout) -> None:
+        """Show a state: bodies at poses (nb, 3, 3) and (nb, 3), the marks of a step, and numbers."""
+        with self._server.atomic():
+            self._view.show(rotations, origins, arrows, str(readout))
+        self._follow(origins)
         worst = "-" if readout.scaled is None else f"{readout.scaled:.1e}"
         mechanical = "-" if readout.mechanical is None else f"{readout.mechanical:.1e}"
         self._numbers.content = (
@@ -270,7 +273,7 @@ class Controls:
             f"worst certificate: scaled **{worst}**, mechanical **{mechanical}**"
         )
 
-    def follow(self, origins: FloatArray) -> None:
+    def _follow(self, origins: FloatArray) -> None:
         """Move every camera with the body it follows, at origins (nb, 3)."""
         if self._followed.value == NO_BODY_FOLLOWED:
             self._last = None

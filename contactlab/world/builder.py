@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +32,6 @@ from contactlab.world.urdf_world import (
     add_links,
     collision_shapes,
     place_on_plane,
-    set_base_pose,
     with_joints,
     with_root_pose,
 )
@@ -133,8 +133,7 @@ class WorldBuilder(ShapeBuilder):
     ) -> None:
         """Add a body that is fixed in the world at ``placement``: a stair, a table, a piece of terrain."""
         check_name(name, self._bodies)
-        surfaces = as_colliders(shape, material, None, LIMIT, category, mask)
-        self._add_fixed(name, placement, surfaces)
+        self._add_fixed(name, placement, as_colliders(shape, material, None, LIMIT, category, mask))
 
     def add_kinematic_body(
         self,
@@ -205,8 +204,9 @@ class WorldBuilder(ShapeBuilder):
         check_type("model", model, Model)
         check_type("prefix", prefix, str)
         if not np.array_equal(model.gravity, self._gravity):
-            detail = f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
-            raise SimulationConfigError("model", detail)
+            raise SimulationConfigError(
+                "model", f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
+            )
         if model.packed.custom:
             raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
         if self._plane is not None:
@@ -215,13 +215,9 @@ class WorldBuilder(ShapeBuilder):
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
             check_name(prefix + body.name, taken)
-        before = (self._bodies.copy(), self._joints.copy(), self._actions)
-        try:
+        with self._unchanged_on_error():
             self._add([with_prefix(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
             self._take_joints(model, prefix, limits, damping, friction, mimics, effort_limits)
-        except ValueError:
-            self._bodies, self._joints, self._actions = before
-            raise
 
     def add_urdf(
         self,
@@ -294,15 +290,16 @@ class WorldBuilder(ShapeBuilder):
         surface = Material(0.8) if material is None else material
         check_type("material", surface, Material)
         if stand_on is not None and stand_on not in self._half_spaces:
-            detail = f"no half-space is called {stand_on!r}{close_names(stand_on, self._half_spaces)}"
-            raise SimulationConfigError("stand_on", detail)
+            raise SimulationConfigError(
+                "stand_on", f"no half-space is called {stand_on!r}{close_names(stand_on, self._half_spaces)}"
+            )
         if stand_on is not None and not floating_base:
-            detail = "needs floating_base=True; use pose for a fixed root"
-            raise SimulationConfigError("stand_on", detail)
+            raise SimulationConfigError("stand_on", "needs floating_base=True; use pose for a fixed root")
         by_joint = isinstance(q, Mapping)
         if floating_base and not (q is None or by_joint) and (pose is not None or stand_on is not None):
-            detail = "places the floating base: give it or pose and stand_on; positions by joint, a dict, go with both"
-            raise SimulationConfigError("q", detail)
+            raise SimulationConfigError(
+                "q", "places the floating base: give it or pose and stand_on; positions by joint, a dict, go with both"
+            )
         model = load_urdf(path_or_text, floating_base=floating_base, gravity=self._gravity, package_roots=package_roots)
         shapes = collision_shapes(model, meshes, bad_meshes) if collisions else []
         placed, start = model, with_joints(model, q, mimics=mimics) if isinstance(q, Mapping) else q
@@ -310,12 +307,12 @@ class WorldBuilder(ShapeBuilder):
             placed = with_root_pose(model, pose)
         if floating_base and (q is None or by_joint):
             start = model.neutral if start is None else np.asarray(start)
-            start = start if pose is None else set_base_pose(start, pose)
+            if pose is not None:
+                start = np.concatenate((pose.p, quaternion.from_matrix(pose.R), start[7:]))
             if stand_on is not None:
                 start = place_on_plane(model, start, self._half_spaces[stand_on][0], shapes)
         prefix = "" if name is None else f"{name}/"
-        before = self._snapshot()
-        try:
+        with self._unchanged_on_error():
             self.add_model(
                 placed,
                 start,
@@ -328,9 +325,6 @@ class WorldBuilder(ShapeBuilder):
                 effort_limits=effort_limits,
             )
             add_links(self, model, shapes, surface, prefix, pose, (category, mask), self_collisions=self_collisions)
-        except ValueError:
-            vars(self).update(before)
-            raise
         return model
 
     def build(self) -> World:
@@ -410,13 +404,17 @@ class WorldBuilder(ShapeBuilder):
             check_name(name, ())
         check_type("pose", Transform() if pose is None else pose, Transform)
         m, ignored = compile_mjcf(path, root)
-        before = self._snapshot()
-        try:
-            where: dict[str, Any] = {"pose": pose, "keyframe": keyframe, "surroundings": surroundings}
-            robot = add_compiled(self, m, ignored, classes=self._geoms, name=name, **where)
-        except ValueError:
-            vars(self).update(before)
-            raise
+        with self._unchanged_on_error():
+            robot = add_compiled(
+                self,
+                m,
+                ignored,
+                classes=self._geoms,
+                name=name,
+                pose=pose,
+                keyframe=keyframe,
+                surroundings=surroundings,
+            )
         warn_of(robot.notes)
         return robot
 
@@ -425,9 +423,15 @@ class WorldBuilder(ShapeBuilder):
         """(3,) [m/s^2], world axes."""
         return self._gravity.copy()
 
-    def _snapshot(self) -> dict[str, Any]:
-        """Return a snapshot of the builder, for `restore`."""
-        return {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
+    @contextlib.contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Undo all changes within the block if it raises for an invalid argument."""
+        before = {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
+        try:
+            yield
+        except ValueError:
+            vars(self).update(before)
+            raise
 
     def _model_so_far(self) -> Model:
         return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)

@@ -53,15 +53,17 @@ def check_model(model: Model) -> None:
     """Raise `SimulationConfigError` with the reason if the loop cannot step a model."""
     for body in model.bodies:
         if any(joint is body.joint for joint, _, _ in model.packed.custom):
-            detail = f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"
-            raise SimulationConfigError("model", detail)
+            raise SimulationConfigError(
+                "model", f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"
+            )
     root, iv = structure(model).root, structure(model).iv
     apart = np.flatnonzero(np.diff(root) < 0)
     if apart.size:
         dof = int(iv[apart[0] + 1])
         name = next(body.name for body in model.bodies if dof < model.v_slice(body.name).stop)
-        detail = f"bodies of one tree must be consecutive, {name!r} is not; `WorldBuilder.add_model` sorts them"
-        raise SimulationConfigError("model", detail)
+        raise SimulationConfigError(
+            "model", f"bodies of one tree must be consecutive, {name!r} is not; `WorldBuilder.add_model` sorts them"
+        )
 
 
 def first_dofs(model: Model) -> IntArray:
@@ -95,12 +97,11 @@ class CollisionFilter(NamedTuple):
 
 def build_collision_filter(world: World) -> CollisionFilter | None:
     """Return the collision filter, or None if no pair of shapes can touch; a pair of two meshes raises an error."""
-    n_half_spaces = len(world.half_spaces)
-    body = np.array([*world.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
+    body = np.array([*world.surface_bodies, *[-1] * len(world.half_spaces)], dtype=np.int64)
     body_link = structure(world.model).body_link
     link = np.array([body_link[b] if b >= 0 else -1 for b in body], dtype=np.int64)
     touching = CollisionFilter(body, link, *_filters(world), _excluded(world, body.size))
-    if not _any_pair(touching):
+    if not any(_partners(touching, i).size for i in range(link.size)):
         return None
     _check_meshes(world, touching)
     return touching
@@ -128,33 +129,33 @@ def _filters(world: World) -> tuple[IntArray, IntArray]:
 
 def _check_meshes(world: World, touching: CollisionFilter) -> None:
     """Raise if two meshes may touch and neither is convex."""
-    _, link, category, mask, out = touching
-    excluded = set(out.tolist())
-    meshes = [i for i, s in enumerate(world.surfaces) if isinstance(s.shape, Mesh) and not s.shape.convex]
-    for i, j in itertools.combinations(meshes, 2):
-        apart = link[i] != link[j] and max(link[i], link[j]) >= 0
-        if apart and category[i] & mask[j] and category[j] & mask[i] and i * link.size + j not in excluded:
+    meshes = {i for i, s in enumerate(world.surfaces) if isinstance(s.shape, Mesh) and not s.shape.convex}
+    for i in sorted(meshes):
+        for j in meshes.intersection(_partners(touching, i).tolist()):
             a, b = (world.model.names[world.surface_bodies[k]] for k in (i, j))
-            detail = (
-                f"the meshes of {a!r} and {b!r} are both not convex: give convex parts of one, or let them not touch"
+            raise SimulationConfigError(
+                "shape",
+                f"the meshes of {a!r} and {b!r} are both not convex: give convex parts of one, or let them not touch",
             )
-            raise SimulationConfigError("shape", detail)
+
+
+def _partners(touching: CollisionFilter, i: int) -> IntArray:
+    """Return the later shapes that shape i can touch; all shapes fixed to the world are one body."""
+    _, link, category, mask, excluded = touching
+    later = np.arange(i + 1, link.size)
+    may = (link[later] != link[i]) & (category[i] & mask[later] != 0) & (category[later] & mask[i] != 0)
+    return np.asarray(later[may & ~np.isin(i * link.size + later, excluded)])
 
 
 def _excluded(world: World, n: int) -> IntArray:
     """Return pairs i n + j of shapes: on connected bodies, on bodies that exclude each other, filtered half-spaces."""
     of_body, of_weld = defaultdict(list), defaultdict(list)
-    welds = _welds(world.model)
+    welds, model, found = _welds(world.model), world.model, set[int]()
     for i, owner in enumerate(world.surface_bodies):
         of_body[owner].append(i)
-        of_weld[welds[owner]].append(i)
-    joined = set()
-    for weld, body in zip(welds, world.model.bodies, strict=True):
-        if body.parent != WORLD:
-            parent = welds[world.model.names.index(body.parent)]
-            if parent != weld:
-                joined.add((parent, weld))
-    found = set()
+        of_weld[welds[model.names[owner]]].append(i)
+    joined = {(welds[body.parent], welds[body.name]) for body in model.bodies if body.parent != WORLD}
+    joined -= {(weld, weld) for weld in welds.values()}
     for groups, pairs in ((of_weld, joined), (of_body, set(world.excluded_pairs))):
         for a, b in pairs:
             for i, j in itertools.product(groups.get(a, ()), groups.get(b, ())):
@@ -173,29 +174,10 @@ def may_touch_half_space(world: World, surface: int, half_space: int) -> bool:
     return bool(own.category & mask and category & own.mask)
 
 
-def _welds(model: Model) -> list[int]:
+def _welds(model: Model) -> dict[str, int]:
     """Return a number for the weld of each body: its link, or, if fixed to the world, the first body fixed there."""
-    number = {name: i for i, name in enumerate(model.names)}
-    welds: list[int] = []
-    for i, link in enumerate(structure(model).body_link):
-        parent = model.bodies[i].parent
-        if link >= 0:
-            welds.append(int(link))
-        elif parent == WORLD:
-            welds.append(-1 - i)
-        else:
-            welds.append(welds[number[parent]])
+    welds: dict[str, int] = {}
+    for i, (body, link) in enumerate(zip(model.bodies, structure(model).body_link, strict=True)):
+        fixed = -1 - i if body.parent == WORLD else welds[body.parent]
+        welds[body.name] = int(link) if link >= 0 else fixed
     return welds
-
-
-def _any_pair(touching: CollisionFilter) -> bool:
-    """Return True if some pair of shapes can touch; all shapes fixed to the world are one body."""
-    _, link, category, mask, excluded = touching
-    n = link.size
-    for i in range(n):
-        rest = slice(i + 1, n)
-        may = (link[rest] != link[i]) & (category[i] & mask[rest] != 0) & (category[rest] & mask[i] != 0)
-        pairs = i * n + i + 1 + np.flatnonzero(may)
-        if not np.all(np.isin(pairs, excluded)):
-            return True
-    return False

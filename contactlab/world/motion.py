@@ -64,8 +64,9 @@ class Motion:
         """Return the pose of the body at time t."""
         pose = self.function(t)[0]
         if not isinstance(pose, Transform):
-            detail = f"must return a Transform first, got {type(pose).__name__} at time {t:.9g}"
-            raise SimulationConfigError("function", detail)
+            raise SimulationConfigError(
+                "function", f"must return a Transform first, got {type(pose).__name__} at time {t:.9g}"
+            )
         return pose
 
     def twist(self, t: float) -> FloatArray:
@@ -188,8 +189,7 @@ def belt_twist(pose: FloatArray, pose_next: FloatArray, twist: FloatArray, h: Ar
     step = np.asarray(h, dtype=np.float64)[..., None]
     R, R_next = (one[..., :9].reshape(*one.shape[:-1], 3, 3) for one in (pose, pose_next))
     turned = np.einsum("...ij,...kj->...ik", R_next, R)
-    shift = pose_next[..., 9:] - pose[..., 9:]
-    rate = np.concatenate((_rotation_vectors(turned), shift), axis=-1) / step
+    rate = np.concatenate((_rotation_vectors(turned), pose_next[..., 9:] - pose[..., 9:]), axis=-1) / step
     belt = np.asarray(twist - rate)
     size = 1.0 + np.abs(pose[..., 9:]).max(axis=-1, keepdims=True)
     # The angular and the linear part are compared separately, each on its own scale.
@@ -270,29 +270,29 @@ def planar_body(
     ``q`` and ``v`` are (3,), along `plane_axes` and about the normal, or of a free body in space, (7,) and (6,), within
     the plane; the distance from the origin along the normal is kept.
     """
-    first, second = plane_axes(normal)
-    start, depth = _start(q, normal, first, second)
-    rates = _rates(v, normal, first, second)
-    joint = joints.Composite([joints.Prismatic(first), joints.Prismatic(second), joints.Revolute(normal)])
-    place = Transform(p=depth * normal)
-    one = ModelBuilder(gravity).add_body(name, joint=joint, placement=place, inertia=inertia).build()
+    basis = np.array([*plane_axes(normal), normal])
+    start, rates, depth = _numbers("q", q, 7), _numbers("v", v, 6), 0.0
+    if start.size == 7:
+        length = float(np.linalg.norm(start[3:]))
+        if abs(length - 1.0) > 1e-6:
+            raise SimulationConfigError(
+                "q", f"the quaternion (w, x, y, z) = {start[3:].tolist()} must have length 1, has {length:.9g}"
+            )
+        place, turn = basis @ start[:3], basis @ quaternion.log(start[3:] / length)
+        if np.linalg.norm(turn[:2]) > NEAR:
+            raise SimulationConfigError(
+                "q", f"turns the body out of the plane by the rotation vector {(turn @ basis).tolist()}"
+            )
+        start, depth = np.array([place[0], place[1], turn[2]]), float(place[2])
+    if rates.size == 6:
+        speed, spin = basis @ rates[:3], basis @ rates[3:]
+        if abs(speed[2]) + np.linalg.norm(spin[:2]) > NEAR * (1.0 + np.abs(rates).max()):
+            raise SimulationConfigError("v", f"{rates.tolist()} leaves the plane")
+        rates = np.array([speed[0], speed[1], spin[2]])
+    joint = joints.Composite([joints.Prismatic(basis[0]), joints.Prismatic(basis[1]), joints.Revolute(normal)])
+    builder = ModelBuilder(gravity).add_body(name, joint=joint, placement=Transform(p=depth * normal), inertia=inertia)
+    one = builder.build()
     return one.bodies, one, start, rates
-
-
-def _start(q: ArrayLike | None, normal: FloatArray, first: FloatArray, second: FloatArray) -> tuple[FloatArray, float]:
-    """Return planar coordinates (3,) and the height above the plane for a q of 3 numbers, or 7 in space."""
-    given = _numbers("q", q, 7)
-    if given.size == 3:
-        return given, 0.0
-    length = float(np.linalg.norm(given[3:]))
-    if abs(length - 1.0) > 1e-6:
-        detail = f"the quaternion (w, x, y, z) = {given[3:].tolist()} must have length 1, has {length:.9g}"
-        raise SimulationConfigError("q", detail)
-    turn = np.asarray(quaternion.log(given[3:] / length))
-    if np.linalg.norm(turn - (turn @ normal) * normal) > NEAR:
-        raise SimulationConfigError("q", f"turns the body out of the plane by the rotation vector {turn.tolist()}")
-    place = given[:3]
-    return np.array([place @ first, place @ second, turn @ normal]), float(place @ normal)
 
 
 def _numbers(field: str, value: ArrayLike | None, in_space: int) -> FloatArray:
@@ -301,18 +301,6 @@ def _numbers(field: str, value: ArrayLike | None, in_space: int) -> FloatArray:
     if given.size not in (3, in_space):
         raise SimulationConfigError(field, f"must have 3 numbers in the plane or {in_space} in space, got {given.size}")
     return given
-
-
-def _rates(v: ArrayLike | None, normal: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return planar velocities (3,) for a v of 3 numbers, or of 6 in space that stay in the plane."""
-    given = _numbers("v", v, 6)
-    if given.size == 3:
-        return given
-    speed, spin = given[:3], given[3:]
-    out = abs(float(speed @ normal)) + float(np.linalg.norm(spin - (spin @ normal) * normal))
-    if out > NEAR * (1.0 + float(np.abs(given).max())):
-        raise SimulationConfigError("v", f"{given.tolist()} leaves the plane")
-    return np.array([speed @ first, speed @ second, spin @ normal])
 
 
 def check_in_plane(field: str, direction: FloatArray, normal: FloatArray) -> None:

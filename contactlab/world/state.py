@@ -60,19 +60,19 @@ class StepperState:
 
     def __post_init__(self) -> None:
         ids, row_ids = _ids("contact_ids", self.contact_ids), _ids("row_ids", self.row_ids)
-        z = finite_array(self.z, "z", (None, None), SimulationConfigError)
-        if z.shape[0] != ids.size:
-            raise SimulationConfigError("z", f"has {z.shape[0]} rows for {ids.size} contact ids")
-        row_z = finite_array(self.row_z, "row_z", (row_ids.size, 2), SimulationConfigError)
-        set_field = object.__setattr__
-        for name in ("q", "v", "rest", "tau"):
-            set_field(self, name, read_only(finite_array(getattr(self, name), name, (None,), SimulationConfigError)))
-        set_field(self, "time", finite_number(self.time, "time", SimulationConfigError))
-        set_field(self, "h", finite_number(self.h, "h", SimulationConfigError, least=0.0))
-        set_field(self, "contact_ids", ids)
-        set_field(self, "z", read_only(z))
-        set_field(self, "row_ids", row_ids)
-        set_field(self, "row_z", read_only(row_z))
+        shapes = {"z": (None, None), "row_z": (row_ids.size, 2)} | dict.fromkeys(("q", "v", "rest", "tau"), (None,))
+        checked: dict[str, Any] = {
+            "contact_ids": ids,
+            "row_ids": row_ids,
+            "time": finite_number(self.time, "time", SimulationConfigError),
+            "h": finite_number(self.h, "h", SimulationConfigError, least=0.0),
+        }
+        for name, shape in shapes.items():
+            checked[name] = read_only(finite_array(getattr(self, name), name, shape, SimulationConfigError))
+        if len(checked["z"]) != ids.size:
+            raise SimulationConfigError("z", f"has {len(checked['z'])} rows for {ids.size} contact ids")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:

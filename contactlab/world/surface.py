@@ -230,8 +230,7 @@ def _axes(points: FloatArray, radii: FloatArray) -> list[FloatArray]:
     _, principal = np.linalg.eigh((every * (widths**2 * np.repeat(weight, 48))[:, None]).T @ every)
     found: list[FloatArray] = []
     for axis in (*np.eye(3), *principal.T):
-        across = np.linalg.svd(axis[None])[2][1:]
-        circle = np.stack((np.cos(AROUND), np.sin(AROUND)), axis=1) @ across
+        circle = np.stack((np.cos(AROUND), np.sin(AROUND)), axis=1) @ np.linalg.svd(axis[None])[2][1:]
         rings = np.cos(ASLANT)[:, None, None] * circle
         rings += np.sin(ASLANT)[:, None, None] * axis
         heights = support(rings.reshape(-1, 3)).reshape(len(ASLANT), -1)

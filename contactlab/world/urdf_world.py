@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,7 +35,7 @@ from contactlab.multibody.urdf import (
     UrdfSphere,
 )
 from contactlab.multibody.urdf.reading import warn_of
-from contactlab.spatial import Transform, quaternion
+from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import RobotFileError, SimulationConfigError
 from contactlab.world.shape_builder import VisualMesh
@@ -64,7 +65,7 @@ def collision_shapes(
     modes = _modes(model, meshes)
     if bad_meshes not in _BAD:
         raise SimulationConfigError("bad_meshes", f"must be one of {', '.join(_BAD)}, got {bad_meshes!r}")
-    read: dict[tuple[object, ...], Shape | SimulationConfigError] = {}
+    read = functools.cache(_mesh)
     shapes: list[tuple[UrdfGeometry, PlacedShape]] = []
     left_out: list[str] = []
     for geometry in model.collisions:
@@ -75,17 +76,14 @@ def collision_shapes(
         mode = modes if isinstance(modes, str) else modes.get(geometry.body, "convex")
         if mode == "skip":
             continue
-        key = (given.uri, given.path, given.scale, mode)
-        if key not in read:
-            read[key] = _mesh(given, mode)
-        shape = read[key]
+        shape = read(given, mode)
         if not isinstance(shape, Shape):
             field = f"link {geometry.body!r} <collision>"
             if bad_meshes == "raise":
-                detail = (
-                    f"{shape}; mend or find it, or go without: bad_meshes='skip', meshes={{{geometry.body!r}: 'skip'}}"
+                raise RobotFileError(
+                    field,
+                    f"{shape}; mend or find it, or go without: bad_meshes='skip', meshes={{{geometry.body!r}: 'skip'}}",
                 )
-                raise RobotFileError(field, detail)
             left_out.append(f"{field}: {shape}")
             continue
         shapes.append((geometry, PlacedShape(shape, geometry.placement)))
@@ -112,11 +110,9 @@ def add_links(
     for number, (geometry, shape) in enumerate(shapes):
         link = prefix + geometry.body
         if geometry.body == WORLD:
-            name = f"{prefix}{WORLD} {number}"
-            builder.add_fixed_body(name, shape, material, pose, category=category, mask=mask)
+            builder.add_fixed_body(f"{prefix}{WORLD} {number}", shape, material, pose, category=category, mask=mask)
         else:
-            shown = geometry.body not in dressed
-            builder.add_shape(link, shape, material, category=category, mask=mask, shown=shown)
+            builder.add_shape(link, shape, material, category=category, mask=mask, shown=geometry.body not in dressed)
             touching[link] = None
     if not self_collisions:
         for pair in itertools.combinations(touching, 2):
@@ -163,39 +159,33 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: boo
         place = model.joint_q(name)
         q[place] = finite_array(position, f"q[{name!r}]", (), SimulationConfigError)
         if place.stop - place.start != 1:
-            detail = f"joint has {place.stop - place.start} numbers, must have 1; use a whole q (nq,)"
-            raise SimulationConfigError(f"q[{name!r}]", detail)
+            raise SimulationConfigError(
+                f"q[{name!r}]", f"joint has {place.stop - place.start} numbers, must have 1; use a whole q (nq,)"
+            )
     return apply_mimic(model, q) if mimics else q
 
 
 def with_root_pose(model: UrdfModel, pose: Transform) -> UrdfModel:
     """Return a model whose roots are at ``pose`` in the world."""
-    specs = [
-        dataclasses.replace(body, placement=pose @ body.placement) if body.parent == WORLD else body
-        for body in model.bodies
-    ]
-    return dataclasses.replace(model, bodies=tuple(specs))
-
-
-def set_base_pose(q: FloatArray, pose: Transform) -> FloatArray:
-    """Return a start (nq,) whose floating base, the first seven entries, is at ``pose``."""
-    return np.concatenate([pose.p, quaternion.from_matrix(pose.R), q[7:]])
+    return dataclasses.replace(
+        model,
+        bodies=tuple(
+            dataclasses.replace(body, placement=pose @ body.placement) if body.parent == WORLD else body
+            for body in model.bodies
+        ),
+    )
 
 
 def place_on_plane(
     model: UrdfModel, q: FloatArray, plane: HalfSpace, shapes: list[tuple[UrdfGeometry, PlacedShape]]
 ) -> FloatArray:
     """Return a start whose floating base is moved along the normal until the lowest shape touches the plane."""
-    poses: dict[str, Transform] = {}
     lowest = np.inf
     for geometry, placed in shapes:
-        if geometry.body == WORLD:
-            continue
-        if geometry.body not in poses:
-            poses[geometry.body] = body_pose(model, q, geometry.body)
-        pose = poses[geometry.body] @ placed.pose
-        height = pose.p @ plane.normal - plane.offset
-        lowest = min(lowest, float(height) - _reach(placed.shape, -(pose.R.T @ plane.normal)))
+        if geometry.body != WORLD:
+            pose = body_pose(model, q, geometry.body) @ placed.pose
+            height = float(pose.p @ plane.normal - plane.offset)
+            lowest = min(lowest, height - _reach(placed.shape, -(pose.R.T @ plane.normal)))
     raised = q.copy()
     if np.isfinite(lowest):
         raised[:3] -= lowest * plane.normal
@@ -205,8 +195,7 @@ def place_on_plane(
 def _reach(shape: object, direction: FloatArray) -> float:
     """Return the largest coordinate [m] of a shape along a unit vector (3,), from its origin, in its axes."""
     if isinstance(shape, Cylinder):
-        along = float(direction[2])
-        return shape.half_length * abs(along) + shape.radius * float(np.hypot(direction[0], direction[1]))
+        return shape.half_length * abs(float(direction[2])) + shape.radius * float(np.hypot(direction[0], direction[1]))
     points, radii = shape.support_points()  # type: ignore[attr-defined]
     return float(np.max(points @ direction + radii))
 

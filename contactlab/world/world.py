@@ -106,8 +106,9 @@ class World:
         kinematic_names = {self.model.names[body] for body, _ in self.motions}
         for loop in self.joint_actions.loops:
             for name in kinematic_names.intersection(loop.joined or ()):
-                detail = f"joins {name!r}, whose motion it would not see: a kinematic body acts by contact alone"
-                raise SimulationConfigError("loop", detail)
+                raise SimulationConfigError(
+                    "loop", f"joins {name!r}, whose motion it would not see: a kinematic body acts by contact alone"
+                )
 
     @classmethod
     def from_urdf(

@@ -196,13 +196,15 @@ def data_path(text: str | os.PathLike[str]) -> Path:
     return fetch(str(text)) if not path.exists() and str(text) in SOURCES else path
 
 
-def only_file(path: Path, suffix: str = ".npz") -> Path:
-    """Return a file, or the only file with this suffix in a folder; a `DatasetError` for none or several."""
+def only_file(path: Path, *names: str) -> Path:
+    """Return a file, or the only ``.npz`` of a folder with arrays of these names; raise for none or several."""
     if not path.is_dir():
         return path
-    files = sorted(path.glob(f"*{suffix}"))
+    files = files_with(path, *names)
     if len(files) != 1:
-        raise DatasetError(path, "", f"expected one {suffix}, found {', '.join(file.name for file in files) or 'none'}")
+        wanted = f" with {', '.join(names)}" if names else ""
+        found = ", ".join(file.name for file in files) or "none"
+        raise DatasetError(path, "", f"expected one .npz{wanted}, found {found}")
     return files[0]
 
 
@@ -238,8 +240,7 @@ def _download(name: str, source: Source, cache: str | os.PathLike[str] | None) -
     except ModuleNotFoundError as error:
         advice = f"downloading needs {error.name}: pip install '.[lab]'"
         raise DatasetError(name, "", f"{advice}; or set {VARIABLE} to a folder with {source.places[0]}") from error
-    folder = Path(pooch.os_cache("contactlab") if cache is None else cache)
-    path = folder / source.places[0]
+    path = Path(pooch.os_cache("contactlab") if cache is None else cache) / source.places[0]
     try:
         # A subfolder per collection, because file names are unique only within a collection.
         pooch.retrieve(source.url, f"sha256:{source.sha256}", fname=path.name, path=path.parent)
@@ -333,16 +334,7 @@ def array_names(path: Path) -> AbstractSet[str]:
 def files_with(path: Path, *names: str) -> list[Path]:
     """Return the file, or the ``.npz`` files in a folder, that contain arrays of all these names."""
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
-    return [file for file in files if array_names(file) >= set(names)]
-
-
-def file_with(path: str | Path, what: str, *names: str) -> Path | None:
-    """Return the only file from `files_with`, or None; raise for several, with ``what`` as their description."""
-    path = Path(path)
-    files = files_with(path, *names)
-    if len(files) > 1:
-        raise DatasetError(path, "", f"expected one .npz {what}, found {', '.join(file.name for file in files)}")
-    return files[0] if files else None
+    return [file for file in files if not names or array_names(file) >= set(names)]
 
 
 def require(path: Path, name: str, holds: NDArray[np.bool_], detail: Callable[[tuple[int, ...]], str]) -> None:

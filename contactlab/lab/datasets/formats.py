@@ -27,6 +27,8 @@ columns, ``-2`` compressed rows.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,9 +38,22 @@ from numpy.typing import NDArray
 import lcp
 from contactlab.lab.datasets.files import DatasetError, require
 from contactlab.spatial.arrays import FloatArray, IntArray
+from problem_data import ProblemDataError
+from problem_data.errors import FileError
 from problem_data.files import ARRAY_BYTES, read_bytes, size_text
 
 MOST_ROWS = 20_000
+
+
+@contextlib.contextmanager
+def blaming(path: Path, field: str = "") -> Iterator[None]:
+    """Convert errors about problems and records to a `DatasetError` about a file and its field."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except (FileError, ProblemDataError, lcp.ProblemError, OSError, IndexError) as error:
+        raise DatasetError(path, field or getattr(error, "field", ""), str(error)) from error
 
 
 def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP | lcp.FrictionProblem | lcp.GlobalFrictionProblem:
@@ -55,8 +70,7 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP | lcp.FrictionProblem |
     head = numbers.peek(5)
     if head[0] >= 1 and head[0] == head[2] == head[3] and head[1] in (0, 1) and not (head[0] == 1 and head[4] == 0):
         n = numbers.count("n")
-        M = matrix(numbers)
-        return _stacked_problem(path, M, numbers.floats("q", n), np.ones(n, dtype=bool))
+        return _stacked_problem(path, matrix(numbers), numbers.floats("q", n), np.ones(n, dtype=bool))
     if head[0] in (0, 1) and head[1] in (0, 1) and head[0] + head[1] > 0:
         return _read_mixed_text(path, numbers)
     if head[0] in (2, 3) and head[2] in (0, 1, 2):
@@ -131,8 +145,7 @@ def _read_mixed_text(path: Path, numbers: NumberReader) -> lcp.LCP | lcp.MLCP:
     if ends[0] != 0 or ends[-1] != n + m:
         numbers.fail("blocks of rows", f"from {ends[0]} to {ends[-1]}, wanted 0 to {n + m}")
     kinds = numbers.whole("kinds of blocks", len(ends) - 1, 1)
-    M = matrix(numbers)
-    return _stacked_problem(path, M, numbers.floats("q", n + m), np.repeat(kinds == 1, np.diff(ends)))
+    return _stacked_problem(path, matrix(numbers), numbers.floats("q", n + m), np.repeat(kinds == 1, np.diff(ends)))
 
 
 def _dense(numbers: NumberReader, name: str, rows: int, columns: int) -> FloatArray:
@@ -180,11 +193,9 @@ def _stacked_problem(path: Path, M: FloatArray, q: FloatArray, complementary: ND
         raise DatasetError(path, "M", f"shape {M.shape}, wanted ({q.size}, {q.size})")
     order = np.argsort(complementary, kind="stable")
     k = int((~complementary).sum())
-    try:
+    with blaming(path, "M"):
         K, q = M[np.ix_(order, order)], q[order]
         return lcp.LCP(K, q) if k == 0 else mixed_problem(K, q, k)
-    except lcp.ProblemError as error:
-        raise DatasetError(path, "M", str(error)) from error
 
 
 def mixed_problem(K: FloatArray, k: FloatArray, n_free: int) -> lcp.MLCP:
@@ -199,7 +210,7 @@ def _read_friction_text(path: Path, numbers: NumberReader) -> lcp.FrictionProble
     first = matrix(numbers)
     # A local problem also has q and mu.
     rows = int(first.shape[0])
-    try:
+    with blaming(path):
         if first.shape == (dim * nc, dim * nc) and numbers.left in (rows + nc, rows + nc + 1):
             return lcp.FrictionProblem(first, numbers.floats("q", rows), numbers.floats("mu", nc), dim)
         H = matrix(numbers)
@@ -208,8 +219,6 @@ def _read_friction_text(path: Path, numbers: NumberReader) -> lcp.FrictionProble
             numbers.fail("H", f"shape {H.shape} with M {first.shape}, {nc} contacts of {dim} components")
         f, w = numbers.floats("f", rows), numbers.floats("w", m)
         return lcp.GlobalFrictionProblem(first, H, f, w, numbers.floats("mu", m // dim), dim)
-    except lcp.ProblemError as error:
-        raise DatasetError(path, "", str(error)) from error
 
 
 LOCAL, GLOBAL = "fclib_local", "fclib_global"
@@ -308,8 +317,7 @@ class _Group:
             made = form((x[: p[outer]], i[: p[outer]], p[: outer + 1]), shape=(m, n))
             made.check_format(full_check=True)
         except (ValueError, LookupError) as error:
-            detail = f"no matrix of CSparse with nz = {nz} ({error})"
-            raise DatasetError(self.path, where, detail) from error
+            raise DatasetError(self.path, where, f"no matrix of CSparse with nz = {nz} ({error})") from error
         return made.tocsr()
 
 
@@ -320,11 +328,10 @@ def _read_friction_group(group: _Group, local: bool) -> lcp.FrictionProblem | lc
         raise DatasetError(group.path, f"{group.name}/spacedim", f"{dim}, wanted 2 or 3")
     mu = group.array("vectors/mu")
     m = dim * mu.size
-    try:
+    with blaming(group.path, group.name):
         if local:
             q, W = group.array("vectors/q", length=m), group.matrix("W", m, m)
-            dense = m <= 30 or W.nnz > m * m // 2
-            return lcp.FrictionProblem(W.toarray() if dense else W, q, mu, dim)
+            return lcp.FrictionProblem(W.toarray() if m <= 30 or W.nnz > m * m // 2 else W, q, mu, dim)
         f, w = group.array("vectors/f"), group.array("vectors/w", length=m)
         n = int(f.size)
         M, H = group.matrix("M", n, n), group.matrix("H", n, m)
@@ -333,8 +340,6 @@ def _read_friction_group(group: _Group, local: bool) -> lcp.FrictionProblem | lc
             b = group.array("vectors/b")
             G = group.matrix("G", n, int(b.size))
         return lcp.GlobalFrictionProblem(M, H, f, w, mu, dim, G, b)
-    except lcp.ProblemError as error:
-        raise DatasetError(group.path, group.name, str(error)) from error
 
 
 def save_fclib(

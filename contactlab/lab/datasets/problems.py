@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lcp
 import problem_data
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.discretized import form_cone_problem, form_discretized_lcp
 from contactlab.lab.datasets.files import Arrays, DatasetError, array_names, data_path
-from contactlab.lab.datasets.formats import load_fclib, load_siconos, mixed_problem
-from contactlab.simulation import RecordError, Recording
+from contactlab.lab.datasets.formats import blaming, load_fclib, load_siconos, mixed_problem
+from contactlab.simulation import Recording
 
 Problem: TypeAlias = lcp.LCP | lcp.MLCP | lcp.BoxLCP | lcp.FrictionProblem | lcp.GlobalFrictionProblem
 Named: TypeAlias = Iterator[tuple[str, Problem]]
@@ -167,21 +166,22 @@ def _members(path: Path) -> AbstractSet[str]:
 
 def _problems_in_npz(path: Path, h: float) -> Named:
     """Yield the named problems of an .npz: problem data, a sequence of LCPs, or one problem."""
-    members = _members(path)
-    if "format" in members:
+    if "format" in _members(path):
         yield "", load_problem_data(path, h)
         return
     arrays = Arrays(path)
     if "n" in arrays and arrays.ndim("M") == 1:
         yield from _problems_in_sequence(arrays)
-        return
+    else:
+        with blaming(path):
+            problem = _problem(arrays)
+        yield "", problem
+
+
+def _problem(arrays: Arrays) -> Problem:
+    """Return the problem of M and q: a box LCP if it has bounds, a mixed one with ``n_free``, otherwise an LCP."""
     M = arrays.numbers("M", None, None)
     q = arrays.numbers("q", M.shape[0])
-    yield "", _make_problem(path, lambda: _problem(arrays, M, q))
-
-
-def _problem(arrays: Arrays, M: NDArray[np.float64], q: NDArray[np.float64]) -> Problem:
-    """Return the problem of M and q: a box LCP if it has bounds, a mixed one with ``n_free``, otherwise an LCP."""
     if "lo" in arrays or "hi" in arrays:
         return lcp.BoxLCP(M, q, arrays.numbers("lo", q.size), arrays.numbers("hi", q.size))
     n_free = int(arrays.integers("n_free")) if "n_free" in arrays else 0
@@ -200,15 +200,9 @@ def _problems_in_sequence(arrays: Arrays) -> Named:
     for i, n in enumerate(map(int, sizes)):
         block, vector = M[at : at + n * n].reshape(n, n), q[row : row + n]
         at, row = at + n * n, row + n
-        yield f"{i:06d}", _make_problem(arrays.path, lambda block=block, vector=vector: lcp.LCP(block, vector))  # type: ignore[misc]
-
-
-def _make_problem(path: Path, make: Callable[[], Problem]) -> Problem:
-    """Return a problem; errors about its numbers name the file."""
-    try:
-        return make()
-    except lcp.ProblemError as error:
-        raise DatasetError(path, "", str(error)) from error
+        with blaming(arrays.path):
+            problem = lcp.LCP(block, vector)
+        yield f"{i:06d}", problem
 
 
 def lcp_from_problem_data(
@@ -240,10 +234,8 @@ def lcp_from_problem_data(
 
 def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP | lcp.FrictionProblem:
     """Return the problem of a file written by `problem_data.save`; raise `DatasetError` if it is invalid."""
-    try:
+    with blaming(path):
         return lcp_from_problem_data(problem_data.load(path), h)
-    except (problem_data.ProblemDataError, lcp.ProblemError, OSError) as error:
-        raise DatasetError(path, getattr(error, "field", ""), str(error)) from error
 
 
 def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LCP | lcp.FrictionProblem]]:
@@ -261,15 +253,11 @@ def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LC
 
 def open_record(path: Path) -> Recording:
     """Return a record; raise `DatasetError` if it is invalid."""
-    try:
+    with blaming(path):
         return Recording.open(path)
-    except (RecordError, OSError) as error:
-        raise DatasetError(path, getattr(error, "field", ""), str(error)) from error
 
 
 def recorded_problem(path: Path, recording: Recording, step: int, island: int) -> lcp.LCP | lcp.FrictionProblem:
     """Return the problem of one island of one step."""
-    try:
+    with blaming(path, f"step {step}, island {island}"):
         return lcp_from_problem_data(recording.problem(step, island), float(recording.h[step]))
-    except (IndexError, problem_data.ProblemDataError, lcp.ProblemError) as error:
-        raise DatasetError(path, f"step {step}, island {island}", str(error)) from error

@@ -59,7 +59,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.files import Arrays, DatasetError, file_with, require
+from contactlab.lab.datasets.files import Arrays, DatasetError, require
 from contactlab.spatial.arrays import FloatArray
 from problem_data.files import read_text
 
@@ -230,16 +230,6 @@ class PlanarImpacts:
         return len(self.before)
 
 
-def find_planar_impacts(path: str | Path) -> Path:
-    """Return ``path``, or the only `.npz` of impacts in a folder; raise `DatasetError` for none or several."""
-    if not Path(path).is_dir():
-        return Path(path)
-    found = file_with(path, "with the array jac_normal", "jac_normal")
-    if found is None:
-        raise DatasetError(path, "", "expected one .npz with the array jac_normal, found none")
-    return found
-
-
 def load_planar_impacts(path: str | Path) -> PlanarImpacts:
     """Read and check a file of impacts.
 
@@ -258,8 +248,9 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
     require(path, "pre_vel", np.any(before, axis=1), lambda at: "no motion before the impact")
     good = ~np.any(found["flags"], axis=1)
     if np.count_nonzero(good) < 2:
-        detail = f"{np.count_nonzero(good)} of {good.size} impacts without a mark: two are needed"
-        raise DatasetError(path, "flags", detail)
+        raise DatasetError(
+            path, "flags", f"{np.count_nonzero(good)} of {good.size} impacts without a mark: two are needed"
+        )
     return PlanarImpacts(
         path=path,
         before=before[good],

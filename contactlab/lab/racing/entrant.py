@@ -14,6 +14,7 @@ import difflib
 import functools
 import importlib
 import inspect
+import itertools
 import re
 import runpy
 from collections.abc import Callable, Iterable, Mapping
@@ -109,8 +110,7 @@ def _listed(given: str | Iterable[Any], everyone: Iterable[type[Any]]) -> list[C
     entrants: dict[str, Competitor] = {}
     for part in split_list(given) if isinstance(given, str) else given:
         together = isinstance(part, str) and part.lower() == "all"
-        made = map(entrant_of, everyone if together else (part,))
-        entrants |= {entrant.label: entrant for entrant in made}
+        entrants |= {entrant.label: entrant for entrant in map(entrant_of, everyone if together else (part,))}
     return list(entrants.values())
 
 
@@ -136,9 +136,7 @@ def limited(solver: Any, seconds: float) -> Any:
 def _to_competitor(solver: Any, text: str) -> Competitor:
     """Return the competitor of a solver instance, with its class, settings, text and origin."""
     cls = type(solver)
-    origin = OWN
-    if known_solvers().get(cls.__name__) is cls:
-        origin = PEER if cls in ALL_PEERS else OURS
+    origin = PEER if cls in ALL_PEERS else OURS if known_solvers().get(cls.__name__) is cls else OWN
     return Competitor(cls.__name__, settings_of(solver), text, solver, origin, problem_class_of(solver))
 
 
@@ -203,6 +201,7 @@ _COMBINED = (
     lcp.Feasibility,
 )
 _NO_SOLVER = " is no solver; write a name, with settings Name(field=value), or path.py:Name"
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*"|['"].*""")
 #: Quoted text, which is skipped, or a user's solver, ``path.py:Name`` or ``module:Name``.
 _OWN = re.compile(r"""'[^']*'|"[^"]*"|(?P<own>[^\s()\[\]{},='"]+:[A-Za-z_]\w*)""")
 
@@ -216,21 +215,11 @@ def known_solvers() -> dict[str, type[Any]]:
 
 def split_list(text: str) -> list[str]:
     """Return the parts of a list, split at commas outside brackets and quotes."""
-    parts, depth, quote, start = [], 0, "", 0
-    for i, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
-    return [part.strip() for part in parts if part.strip()]
+    bare = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
+    depths = itertools.accumulate((letter in "([{") - (letter in ")]}") for letter in bare)
+    commas = [i for i, (letter, depth) in enumerate(zip(bare, depths, strict=True)) if letter == "," and depth == 0]
+    parts = (text[before + 1 : comma].strip() for before, comma in itertools.pairwise((-1, *commas, len(text))))
+    return [part for part in parts if part]
 
 
 def solver_from(text: str) -> Any:
@@ -240,25 +229,14 @@ def solver_from(text: str) -> Any:
     fields). It is also raised for a setting that is not a literal or out of range, and for a user's solver that cannot
     be imported or has no ``solve``.
     """
-    whole = text.strip()
-    head, bracket, _ = whole.partition("(")
-    if bracket and not whole.endswith(")"):
+    whole, own = _stand_ins(text)
+    if "(" in whole and not whole.endswith(")"):
         raise RaceError(f"{text!r}: the bracket is not closed")
-    own: dict[str, str] = {}
-
-    def stand_in(found: re.Match[str]) -> str:
-        if found["own"] is None:
-            return found[0]
-        return own.setdefault(found["own"], f"_own{len(own)}_")
-
-    if ":" in head:  # as it is: a path may hold spaces
-        own[head.strip()] = "_own0_"
-        whole = "_own0_" + whole[len(head) :]
     try:
-        parsed = ast.parse(_OWN.sub(stand_in, whole), mode="eval").body
+        parsed = ast.parse(whole, mode="eval").body
     except (SyntaxError, ValueError):
         raise RaceError(f"{text!r}{_NO_SOLVER}") from None
-    made = _build_solver(parsed, text, {short: where for where, short in own.items()})
+    made = _build_solver(parsed, text, own)
     if not callable(getattr(made, "solve", None)):
         raise RaceError(f"{text!r} gives a {type(made).__name__} without a method `solve`")
     return made
@@ -266,10 +244,21 @@ def solver_from(text: str) -> Any:
 
 def own_files(text: str) -> list[str]:
     """Return the files of users' solvers in a text."""
-    head = text.partition("(")[0]
-    named = [head] if ":" in head else []
-    named += [found["own"] for found in _OWN.finditer(text, len(head)) if found["own"]]
-    return [place for where in named if (place := where.strip().rpartition(":")[0]).endswith(".py")]
+    _, own = _stand_ins(text)
+    return [place for where in own.values() if (place := where.rpartition(":")[0]).endswith(".py")]
+
+
+def _stand_ins(text: str) -> tuple[str, dict[str, str]]:
+    """Return a text with an identifier for each user's solver, and the locations of these by identifier."""
+    head, bracket, rest = text.strip().partition("(")
+    own: dict[str, str] = {}
+
+    def stand_in(found: re.Match[str]) -> str:
+        return found[0] if found["own"] is None else own.setdefault(found["own"], f"_own{len(own)}_")
+
+    if ":" in head:  # as it is: a path may hold spaces
+        head = own.setdefault(head.strip(), "_own0_")
+    return _OWN.sub(stand_in, head + bracket + rest), {short: where for where, short in own.items()}
 
 
 def _build_solver(node: ast.expr, text: str, own: Mapping[str, str]) -> Any:

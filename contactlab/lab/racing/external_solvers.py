@@ -232,8 +232,7 @@ class SiconosLCP:
         w = np.zeros(problem.n)
         code = int(numerics.linearComplementarity_driver(numerics.LCP(problem._M, problem._q), z, w, options))
         spent = int(options.iparam[numerics.SICONOS_IPARAM_ITER_DONE])
-        status = lcp.Status.SOLVED if code == 0 else lcp.Status.STALLED
-        return lcp.Claim(z, status, spent, f"Siconos: exit code {code}")
+        return lcp.Claim(z, lcp.Status.SOLVED if code == 0 else lcp.Status.STALLED, spent, f"Siconos: exit code {code}")
 
 
 ALL_PEERS: tuple[type[Any], ...] = (DrakeMoby, DrakeUnrevisedLemke, QuantEconLemke, SiconosLCP, PinADMM, PinPGS)

@@ -266,8 +266,7 @@ def profile_chart(report: RaceReport, field: RaceGroup, order: Sequence[str]) ->
     for number, label in enumerate(order):
         tau, share = profile.steps(field.labels.index(label))
         kept = tau <= end
-        first = float(share[0]) if tau.size and tau[0] == 1.0 else 0.0
-        heights = [first, *share[kept]]
+        heights = [float(share[0]) if tau.size and tau[0] == 1.0 else 0.0, *share[kept]]
         axes.step([1.0, *tau[kept], end], [*heights, heights[-1]], where="post", **_look(number, label))
     axes.set(yscale="linear", xlim=(1.0, end), ylim=(-0.02, 1.02))
     return _svg(figure, order, "performance profiles")

@@ -40,8 +40,7 @@ class PerformanceProfile:
 
     def steps(self, solver: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ratios at which the solver's curve rises, ascending, and the fractions reached there."""
-        finite = np.sort(self.ratios[np.isfinite(self.ratios[:, solver]), solver])
-        tau, rises = np.unique(finite, return_counts=True)
+        tau, rises = np.unique(self.ratios[np.isfinite(self.ratios[:, solver]), solver], return_counts=True)
         return tau, np.cumsum(rises) / max(1, self.ratios.shape[0])
 
     def __str__(self) -> str:
@@ -56,8 +55,7 @@ class PerformanceProfile:
     @property
     def largest(self) -> float:
         """Largest finite ratio; 1 if there is none."""
-        finite = self.ratios[np.isfinite(self.ratios)]
-        return float(finite.max(initial=1.0))
+        return float(self.ratios[np.isfinite(self.ratios)].max(initial=1.0))
 
 
 def performance_profile(costs: ArrayLike) -> PerformanceProfile:
@@ -183,9 +181,14 @@ def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_r
     if np.unique(sizes).size < max(2, least_points) or sizes.max() < least_range * sizes.min():
         return None
     line = linregress(np.log(sizes), np.log(seconds))
-    error = float(line.stderr) if sizes.size > 2 else math.inf
-    factor = math.exp(line.intercept)
-    return Growth(float(line.slope), factor, error, int(sizes.min()), int(sizes.max()), int(sizes.size))
+    return Growth(
+        exponent=float(line.slope),
+        factor=math.exp(line.intercept),
+        standard_error=float(line.stderr) if sizes.size > 2 else math.inf,
+        least_n=int(sizes.min()),
+        largest_n=int(sizes.max()),
+        points=int(sizes.size),
+    )
 
 
 #: Shift of the geometric mean [s]: differences far below a millisecond have no effect.
@@ -236,12 +239,12 @@ class RaceGroup:
 
     def times(self, of: str = "time") -> NDArray[np.float64]:
         """Return wall times [s] (decided problems, solvers), or CPU times with "cpu"; inf if not solved."""
-        times = [[self._time(name, label, of) for label in self.labels] for name in self.decided]
-        return np.array(times, dtype=np.float64).reshape((-1, len(self.labels)))
-
-    def _time(self, problem: str, label: str, of: str) -> float:
-        row = self.rows.get((problem, label))
-        return float(getattr(row, of)) if row is not None and row.solved else math.inf
+        places = {name: i for i, name in enumerate(self.decided)}
+        times = np.full((len(places), len(self.labels)), np.inf)
+        for (problem, label), row in self.rows.items():
+            if row.solved:
+                times[places[problem], self.labels.index(label)] = getattr(row, of)
+        return times
 
 
 @dataclass(frozen=True)
@@ -309,20 +312,21 @@ def summaries(field: RaceGroup, time_limit: float) -> list[SolverSummary]:
         rows = [row for (_, name), row in field.rows.items() if name == label]
         solved = [row.time for row in rows if row.solved]
         failures = Counter(row.status for row in rows if not row.solved and row.status not in PROVED)
-        summary = SolverSummary(
-            label=label,
-            origin=rows[0].origin,
-            met=len(rows),
-            solved=len(solved),
-            proved=sum(row.status in PROVED for row in rows),
-            wrong=sum(row.wrong for row in rows),
-            failures=tuple(failures.most_common()),
-            mean=shifted_geometric_mean(times[:, j], shift=SHIFT, failed_at=time_limit),
-            cpu_mean=shifted_geometric_mean(worked[:, j], shift=SHIFT, failed_at=time_limit),
-            median=float(np.median(solved)) if solved else math.nan,
-            best=int(best[j]),
+        lines.append(
+            SolverSummary(
+                label=label,
+                origin=rows[0].origin,
+                met=len(rows),
+                solved=len(solved),
+                proved=sum(row.status in PROVED for row in rows),
+                wrong=sum(row.wrong for row in rows),
+                failures=tuple(failures.most_common()),
+                mean=shifted_geometric_mean(times[:, j], shift=SHIFT, failed_at=time_limit),
+                cpu_mean=shifted_geometric_mean(worked[:, j], shift=SHIFT, failed_at=time_limit),
+                median=float(np.median(solved)) if solved else math.nan,
+                best=int(best[j]),
+            )
         )
-        lines.append(summary)
     return sorted(lines, key=lambda one: (-one.solved, -one.proved, one.mean if math.isfinite(one.mean) else math.inf))
 
 

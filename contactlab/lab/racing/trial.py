@@ -86,10 +86,9 @@ def trial(
     except Exception as error:  # noqa: BLE001  whatever a solver raises is its row
         return replace(row, status=CRASHED, detail=f"{type(error).__name__}: {' '.join(str(error).split())}"[:500])
     status, found = verdict(problem, result)
-    slow = least > time_limit or (status == "ITERATION_LIMIT" and least > 0.9 * time_limit)
     return replace(
         row,
-        status=TIMEOUT if slow else status,
+        status=TIMEOUT if least > time_limit or (status == "ITERATION_LIMIT" and least > 0.9 * time_limit) else status,
         residual=found.residual,
         iterations=int(result.iterations),
         time=min(least, time_limit),
@@ -100,16 +99,6 @@ def trial(
         detail="; ".join(dict.fromkeys(attempt.detail for attempt in result.attempts if attempt.detail))[:500],
         deciding_error=found.deciding,
     )
-
-
-class Timed(NamedTuple):
-    """Last result of repeated solves, minimum wall and processor time, total wall time, and number of solves."""
-
-    result: Any
-    least: float
-    cpu: float
-    total: float
-    runs: int
 
 
 def warm_up(text: str, solver: Any, kind: Kind, sparse: bool, tolerance: float) -> None:
@@ -123,8 +112,13 @@ def warm_up(text: str, solver: Any, kind: Kind, sparse: bool, tolerance: float) 
             lcp.solve(problem, solver, tolerance=tolerance)
 
 
-def timed(problem: Any, solver: Any, tolerance: float, again: Callable[[int, float], bool]) -> Timed:
-    """Solve repeatedly, as long as ``again`` returns True for the number and total seconds of the counted solves."""
+def timed(
+    problem: Any, solver: Any, tolerance: float, again: Callable[[int, float], bool]
+) -> tuple[Any, float, float, float, int]:
+    """Solve repeatedly, as long as ``again`` returns True for the number and total seconds of the counted solves.
+
+    Return the last result, the minimum wall and processor time, the total wall time, and the number of solves.
+    """
     least, cpu, total, runs, spoilt = math.inf, math.inf, 0.0, 0, 0
     while runs == 0 or again(runs, total):
         with count_compilations() as watch:
@@ -135,7 +129,7 @@ def timed(problem: Any, solver: Any, tolerance: float, again: Callable[[int, flo
             spoilt += 1
             continue
         least, cpu, total, runs = min(least, seconds), min(cpu, worked), total + seconds, runs + 1
-    return Timed(result, least, cpu, total, runs)
+    return result, least, cpu, total, runs
 
 
 class Measured(NamedTuple):
@@ -160,9 +154,12 @@ def measured(problem: Any, result: Any) -> Measured:
     if not (np.isfinite(z).all() and (u is None or np.isfinite(u).all())):
         return Measured(math.inf, math.inf, math.inf, False)
     residuals = lcp.residuals(problem, z, u)
-    residual = max(residuals.scaled, residuals.equations_scaled)
-    natural = max(residuals.natural_map, residuals.equations)
-    return Measured(residual, natural, residuals.backward_error, residuals.solved(result.tolerance))
+    return Measured(
+        residual=max(residuals.scaled, residuals.equations_scaled),
+        natural_map=max(residuals.natural_map, residuals.equations),
+        deciding=residuals.backward_error,
+        solved=residuals.solved(result.tolerance),
+    )
 
 
 def _measured_friction(problem: Any, result: Any) -> Measured:
@@ -304,7 +301,7 @@ def curves_of(
             "text": entrant.text,
             "tolerance": kind_of(problem).tolerance if tolerance is None else tolerance,
             "time_limit": time_limit,
-            "measure": "deciding",
+            "measure": "deciding error",
         }
         for name, problem in picked
         for entrant in entrants
@@ -314,7 +311,7 @@ def curves_of(
         return ()
     result = sweep(run_curve, tasks, out=out, jobs=jobs, cluster=cluster, time_limit=patience)
     return tuple(
-        ResidualCurve(row["problem"], row["label"], row["by"], tuple(map(CurvePoint, row["times"], row["residuals"])))
+        ResidualCurve(row["problem"], row["label"], row["by"], tuple(CurvePoint(**point) for point in row["points"]))
         for row in result.rows
         if row["outcome"] == "done"
     )
@@ -323,10 +320,4 @@ def curves_of(
 def run_curve(task: dict[str, Any]) -> dict[str, Any]:
     """Return a curve from the entries of a task; for the processes of a sweep."""
     settings = {name: task[name] for name in ("tolerance", "time_limit")}
-    curve = residual_curve(task["problem"], read_problem(task["file"]), entrant_of(task["text"]), **settings)
-    return {
-        "label": curve.label,
-        "by": curve.by,
-        "times": [point.seconds for point in curve.points],
-        "residuals": [point.residual for point in curve.points],
-    }
+    return asdict(residual_curve(task["problem"], read_problem(task["file"]), entrant_of(task["text"]), **settings))

@@ -21,10 +21,10 @@ from contactlab.lab.sweeps.tasks import (
     SweepResult,
     SweepTask,
     TaskResult,
-    items_of,
     load_function,
     name_of,
     run_task,
+    to_sweep_task,
     whole,
 )
 from contactlab.lab.sweeps.workers import ONE_THREAD, ProcessWorker, run_on_cluster
@@ -109,7 +109,7 @@ def sweep(
         raise SweepError("a function needs tasks")
     _check_arguments(jobs, cluster, time_limit, retries, again)
     name = name_of(function)
-    items = items_of(name, list(tasks))
+    items = [to_sweep_task(name, i, task) for i, task in enumerate(tasks)]
     with contextlib.ExitStack() as stack:
         store = None if out is None else stack.enter_context(Store(Path(out)))
         known = {} if store is None else store.rows
@@ -239,4 +239,4 @@ def run_on_processes(
         for worker in workers:
             worker.kill()
         for worker in workers:
-            worker.close()
+            worker.wait()

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -231,19 +231,21 @@ def _leaves(root: Table, key: str, *, lists: bool) -> dict[str, Any]:
     if key not in root:
         return {}
     leaves: dict[str, Any] = {}
-    _collect(root.table(key, None), "", lists, leaves)
+    for table, inner, name, value in _iterate_leaves(root.table(key, None)):
+        if lists and not (isinstance(value, list) and value):
+            raise table.error(inner, f"must be a list of values, got {value!r}")
+        if name in leaves:
+            raise table.error(inner, f"'{name}' is given twice")
+        leaves[name] = value
     return leaves
 
 
-def _collect(table: Table, prefix: str, lists: bool, leaves: dict[str, Any]) -> None:
+def _iterate_leaves(table: Table, prefix: str = "") -> Iterator[tuple[Table, str, str, Any]]:
+    """Yield the innermost tables of a table, with key, dotted path and value of each of their entries."""
     for key, value in table.values.items():
         # A quoted key is already a path, or a name with spaces; below other keys, a dotted key is a part of the path.
         name = f'{prefix}"{key}"' if prefix and "." in key else f"{prefix}{key}"
         if isinstance(value, dict):
-            _collect(table.table(key, None), f"{name}.", lists, leaves)
-        elif lists and (not isinstance(value, list) or not value):
-            raise table.error(key, f"must be a list of values, got {value!r}")
-        elif name in leaves:
-            raise table.error(key, f"'{name}' is given twice")
+            yield from _iterate_leaves(table.table(key, None), f"{name}.")
         else:
-            leaves[name] = value
+            yield table, key, name, value

@@ -108,13 +108,11 @@ class SweepTask:
     text: str  # the task as canonical JSON: keys sorted, no spaces
 
 
-def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[SweepTask]:
-    """Return the tasks with their keys; a `SweepError` names the first one that JSON cannot represent."""
-    return [_to_sweep_task(function, i, task) for i, task in enumerate(tasks)]
+def to_sweep_task(function: FunctionName, i: int, task: Any) -> SweepTask:
+    """Return task number ``i`` with its JSON text and its key, the SHA-256 of the function and this text.
 
-
-def _to_sweep_task(function: FunctionName, i: int, task: Any) -> SweepTask:
-    """Return a task with its JSON text and its key, the SHA-256 of the function and this text."""
+    A `SweepError` names a task that JSON cannot represent.
+    """
     if not isinstance(task, Mapping):
         raise SweepError(f"tasks[{i}] must be a dict, got {type(task).__name__}")
     for name in task:

@@ -93,10 +93,6 @@ class ProcessWorker:
             self._closed = True
         self._kill()
 
-    def close(self) -> None:
-        """Release the process after `kill`."""
-        self._wait()
-
     def _try(self, text: str, time_limit: float | None) -> TaskResult | str:
         """Return the result, or the reason why the process died if it is external."""
         if cause := self._start():
@@ -120,7 +116,7 @@ class ProcessWorker:
         # A result just after the time limit counts; the process is replaced before the next task.
         if line.endswith(b"\n"):
             return TaskResult(**json.loads(line))
-        seconds, (end, output) = time.monotonic() - started, self._wait()
+        seconds, (end, output) = time.monotonic() - started, self.wait()
         if expired.is_set():
             return TaskResult("timeout", {}, f"no answer within {time_limit:g} s", seconds)
         if end in FOREIGN or self._closed:
@@ -135,7 +131,7 @@ class ProcessWorker:
         A process that cannot load the function, or dies in it for another reason, raises a `SweepError`.
         """
         if self._process is not None and self._process.poll() is not None:
-            self._wait()  # killed between two tasks: no task was harmed
+            self.wait()  # killed between two tasks: no task was harmed
         # BLAS uses one thread: there is a process for every core, and sums then do not depend on the number of threads.
         threads = {} if any(name in os.environ for name in ONE_THREAD) else dict.fromkeys(ONE_THREAD, "1")
         with self._lock:
@@ -161,7 +157,7 @@ class ProcessWorker:
             return ""
         if answer.endswith(b"\n"):
             raise SweepError(f"a worker process cannot load {self._function.qualified}: {json.loads(answer)}")
-        end, output = self._wait()
+        end, output = self.wait()
         if end in FOREIGN or self._closed:
             return end
         raise SweepError(f"a worker process ended while it loaded {self._function.qualified}: {end}\n{output}".strip())
@@ -183,7 +179,7 @@ class ProcessWorker:
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
 
-    def _wait(self) -> tuple[str, str]:
+    def wait(self) -> tuple[str, str]:
         """Wait for the end of the process and release it; return its exit status as text and the end of its output."""
         with self._lock:
             process, self._process = self._process, None
@@ -248,54 +244,55 @@ def run_on_cluster(
     except (OSError, ValueError, TimeoutError) as error:
         raise SweepError(f"no Dask scheduler answers at {address}: {error}") from error
     run = uuid.uuid4().hex
-    finished: queue.SimpleQueue[tuple[SweepTask, Any]] = queue.SimpleQueue()
+    finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
     deaths = dict.fromkeys((item.key for item in items), 0)
-    futures: dict[str, Any] = {}
+    waiting: dict[Any, SweepTask] = {}  # futures without a result
 
     def submit(item: SweepTask) -> None:
         given = run, contactlab.__version__, asdict(function), item.text, time_limit, retries
         key = f"contactlab-sweep-{run}-{item.key}-{deaths[item.key]}"
         future = client.submit(run_remote, *given, key=key, pure=False)
-        futures[item.key] = future
-        future.add_done_callback(lambda ended: finished.put((item, ended)))
+        waiting[future] = item
+        future.add_done_callback(finished.put)
 
-    waiting = len(items)
     try:
         for item in items:
             submit(item)
         while waiting:
             try:
-                item, future = finished.get(timeout=LOOK_SECONDS)
+                future = finished.get(timeout=LOOK_SECONDS)
             except queue.Empty:
                 _require_workers(client, address)
                 continue
+            item = waiting[future]
             try:
                 answer = TaskResult(**future.result(timeout=LOOK_SECONDS))
             except KilledWorker as error:
                 # The scheduler gave it to this many workers, and all of them died.
                 deaths[item.key] += error.allowed_failures + 1
                 if deaths[item.key] <= retries:
+                    del waiting[future]
                     submit(item)
                     continue
-                last = error.last_worker.address
                 answer = TaskResult(
-                    "lost", {}, f"the worker died in each of {deaths[item.key]} tries, the last time {last}"
+                    "lost",
+                    {},
+                    f"the worker died in each of {deaths[item.key]} tries, the last time {error.last_worker.address}",
                 )
             except TimeoutError:
                 # Its worker died with the result, so another worker computes it again.
-                finished.put((item, future))
+                finished.put(future)
                 _require_workers(client, address)
                 continue
             except CancelledError as error:
                 raise SweepError(f"the scheduler at {address} dropped the tasks: {error}") from error
             except Exception as error:
                 raise SweepError(f"the workers of {address} cannot run the tasks: {error}") from error
-            futures.pop(item.key)
-            waiting -= 1
+            del waiting[future]
             yield item, answer
     finally:
         # Running tasks cannot be cancelled on a worker, but their child processes can be ended.
-        client.cancel(list(futures.values()), force=True)
+        client.cancel(list(waiting), force=True)
         with contextlib.suppress(OSError, TimeoutError, ValueError, RuntimeError):  # a worker may be gone
             client.run(end_run, run, on_error="ignore")
         client.close()
@@ -329,8 +326,7 @@ def run_remote(
     """
     if version != contactlab.__version__:
         raise SweepError(f"a worker has contactlab {contactlab.__version__}, the sweep was begun with {version}")
-    key = run, threading.get_ident()
-    worker = _workers.setdefault(key, ProcessWorker(FunctionName(**function), retries))
+    worker = _workers.setdefault((run, threading.get_ident()), ProcessWorker(FunctionName(**function), retries))
     if run in _ended:
         worker.kill()
     return asdict(worker.run(text, time_limit))

@@ -66,44 +66,7 @@ def fill(screen: FloatArray, near: FloatArray, seen: IntArray) -> None:
                     seen[line, column] = m
 
 
-@kernel
-def locate(light: Light, place: FloatArray, work: FloatArray) -> None:
-    """Write the pixel x, y of a point (3,) on the shadow map, and its distance ahead of the light's eye [m]."""
-    for row in range(3):
-        work[row] = 0.0
-        for k in range(3):
-            work[row] += (place[k] - light.eye[k]) * light.axes[row, k]
-    size = light.near.shape[0]
-    work[0] = 0.5 * size + work[0] * light.per_metre
-    work[1] = 0.5 * size - work[1] * light.per_metre
-
-
-@kernel
-def hard_shadow(light: Light, place: FloatArray, normal: FloatArray, work: FloatArray) -> float:
-    """Return the fraction of light that reaches a point (3,): 0 if something is in front of it; ``work`` is (2, 3)."""
-    size = light.near.shape[0]
-    if size == 0:
-        return 1.0
-    pixel = 1.0 / light.per_metre
-    # Moved slightly off the surface, which would otherwise be in its own shadow.
-    for k in range(3):
-        work[1, k] = place[k] + 2.5 * pixel * normal[k]
-    locate(light, work[1], work[0])
-    x, y, ahead = work[0, 0], work[0, 1], work[0, 2]
-    if not (-2.0 < x < size + 2.0 and -2.0 < y < size + 2.0):
-        return 1.0
-    reached = 0
-    for i in range(-1, 2):
-        for j in range(-1, 2):
-            column, row = math.floor(x + 1.5 * i), math.floor(y + 1.5 * j)
-            inside = 0 <= column < size and 0 <= row < size
-            front = light.near[row, column] if inside else 0.0
-            if front <= light.far - ahead + pixel:
-                reached += 1
-    return reached / 9.0
-
-
-@kernel
+@kernel(inner=True)
 def blocked(light: Light, x: float, y: float, near: float, reach: float, count: int, work: FloatArray) -> float:
     """Return the fraction of places within ``reach`` of a pixel that are shadowed; their distance goes to ``work``."""
     size, front, hits = light.near.shape[0], 0.0, 0
@@ -117,21 +80,34 @@ def blocked(light: Light, x: float, y: float, near: float, reach: float, count: 
     return hits / (2 * count + 1) ** 2
 
 
-@kernel
-def soft_shadow(light: Light, place: FloatArray, work: FloatArray) -> float:
-    """Return the fraction of light, 0 to 1, that reaches the point ``place`` (3,) of a ground.
+@kernel(inner=True)
+def measure_light(light: Light, place: FloatArray, normal: FloatArray, soft: bool, work: FloatArray) -> float:
+    """Return the fraction of light, 0 to 1, that reaches a point (3,) of a surface; ``work`` (3,) is scratch.
 
-    The light source has a width: the half shadow grows with the distance of the shape, so shadows are sharp only near
-    contacts. ``work`` (3,) is scratch.
+    On a ground, ``soft``, the light source has a width: the half shadow grows with the distance of the shape, so
+    shadows are sharp only near contacts. Another point is moved slightly off its surface, along the normal (3,), which
+    would otherwise be in its own shadow.
     """
     size = light.near.shape[0]
     if size == 0:
         return 1.0
-    locate(light, place, work)
-    x, y, ahead = work[0], work[1], work[2]
-    near, most = light.far - ahead + 1.0 / light.per_metre, 0.02 * size
+    # Pixel x, y on the shadow map, and the distance ahead of the light's eye.
+    pixel = 1.0 / light.per_metre
+    for row in range(3):
+        work[row] = 0.0
+        for k in range(3):
+            moved = place[k] if soft else place[k] + 2.5 * pixel * normal[k]
+            work[row] += (moved - light.eye[k]) * light.axes[row, k]
+    x, y, near = (
+        0.5 * size + work[0] * light.per_metre,
+        0.5 * size - work[1] * light.per_metre,
+        light.far - work[2] + pixel,
+    )
+    most = 0.02 * size if soft else 2.0
     if not (-most < x < size + most and -most < y < size + most):
         return 1.0
+    if not soft:
+        return 1.0 - blocked(light, x, y, near, 1.5, 1, work)
     if blocked(light, x, y, near, most, 3, work) == 0.0:
         return 1.0
     wide = min(max(0.18 * work[0] * light.per_metre, 1.5), most)
@@ -154,7 +130,7 @@ def backdrop(
 ) -> None:
     """Write sky and floor to the empty pixels of ``picture``; ``colors`` (3, 3) are of floor, horizon and zenith."""
     rows, columns = seen.shape
-    place, ray, spare = work[0], work[1], work[2]
+    place, ray = work[0], work[1]
     for row in range(rows):
         for column in range(columns):
             if seen[row, column] >= 0:
@@ -173,13 +149,13 @@ def backdrop(
                 for k in range(3):
                     place[k] = eye[k] + away * ray[k]
                 far = 1.0 - math.exp(-((away * math.sqrt(length) / reach) ** 2))
-                value = bright[0] + bright[1] * soft_shadow(light, place, spare)
+                value = bright[0] + bright[1] * measure_light(light, place, ray, True, work[2])
             for k in range(3):
                 sky = colors[1, k] + share * (colors[2, k] - colors[1, k])
                 picture[row, column, k] = far * sky + (1.0 - far) * min(colors[0, k] * value, 1.0)
 
 
-@kernel
+@kernel(inner=True)
 def fade(things: Materials, thing: int, place: FloatArray) -> float:
     """Return 1 in the middle of a ground and 0 at its rim, because a visible edge would suggest that it ends there."""
     away = 0.0
@@ -202,7 +178,7 @@ def shade(
     work: FloatArray,
     picture: FloatArray,
 ) -> None:
-    """Write the colours of the visible triangles to the picture (height, width, 3); ``work`` is (4, 3) scratch."""
+    """Write the colours of the visible triangles to the picture (height, width, 3); ``work`` is (3, 3) scratch."""
     height, width = seen.shape
     place, normal = work[0], work[1]
     for row in range(height):
@@ -229,8 +205,7 @@ def shade(
                 normal[k] /= length
                 direct += normal[k] * light.towards[k]
             if direct > 0.0:
-                soft = things.ground[owner[m]] != 0
-                direct *= soft_shadow(light, place, work[2]) if soft else hard_shadow(light, place, normal, work[2:])
+                direct *= measure_light(light, place, normal, things.ground[owner[m]] != 0, work[2])
             thing = owner[m]
             bright = things.ambient[thing] * (0.92 + 0.08 * normal[2]) + light.share * max(direct, 0.0)
             share = fade(things, thing, place) if things.ground[thing] != 0 else 1.0

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from contactlab.lab.datasets.files import DatasetError, array_names, files_with, only_file
-from contactlab.lab.datasets.recordings import ArmLog, load_arm_log
+from contactlab.lab.datasets.recordings import ArmLog, load_arm_log, load_planar_impacts
 from contactlab.multibody.configuration import difference
 from contactlab.simulation import TimeStepping, World
 from contactlab.simulation.scene import load_scene
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification import Recordings, fit
 from contactlab.studies.identification.problem import IdentificationResult, Parameter, Problem
-from contactlab.studies.identification.tosses import cube_recordings, impact_recordings
+from contactlab.studies.identification.tosses import cube_recordings, planar_impacts
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
 #: Duration of a window [s], and its minimum number of samples.
@@ -55,13 +55,15 @@ def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordi
         having = partial(with_parameters, world)
         return window_problem(windows.at(rows), parameters, having, stepper, fixed=fixed, threads=threads)
 
-    joints = [body.joint_name for body in world.model.bodies if body.joint.nv == 1]
-    usual = tuple(f"{kind}:{joint}" for joint in joints for kind in ("friction", "damping"))
+    bodies = world.model.bodies
+    joints = [body.joint_name for body in bodies if body.joint.nv == 1]
+    heavy = [body.name for body in bodies if body.inertia is not None and body.inertia.mass > 0.0]
+    masses = [Parameter(f"mass:{name}", 1.0, 1e-3, 1e-3, 1e3, "of the stated") for name in heavy]
     return Recordings(
         title="robot",
         noise=f"of positions {', '.join(f'{one:.2g}' for one in windows.noise[0])}, independent from sample to sample",
-        parameters=(*_parameters(world, log, joints), *_masses(world)),
-        default_parameters=usual,
+        parameters=(*_parameters(world, log, joints), *masses),
+        default_parameters=tuple(f"{kind}:{joint}" for joint in joints for kind in ("friction", "damping")),
         nominal={},
         groups=windows.groups,
         problem=problem,
@@ -87,11 +89,6 @@ def _parameters(world: World, log: ArmLog, joints: list[str]) -> tuple[Parameter
     return tuple(found)
 
 
-def _masses(world: World) -> tuple[Parameter, ...]:
-    heavy = [body.name for body in world.model.bodies if body.inertia is not None and body.inertia.mass > 0.0]
-    return tuple(Parameter(f"mass:{name}", 1.0, 1e-3, 1e-3, 1e3, "of the stated") for name in heavy)
-
-
 def _windows(log: ArmLog, world: World) -> tuple[Windows, float]:
     """Return consecutive windows with common ends, and the time step [s] of the simulation, at most the sample time.
 
@@ -106,10 +103,9 @@ def _windows(log: ArmLog, world: World) -> tuple[Windows, float]:
     third = np.diff(moved, 3, axis=0)
     noise = np.maximum(np.median(np.abs(third), axis=0) / (0.6745 * math.sqrt(20.0)), FINEST)
     rows = (n - 1) * np.arange(count)[:, None] + np.arange(n)
-    speed = np.gradient(moved, log.dt, axis=0) if log.v is None else log.v
     return Windows(
         q=log.q[rows[:, 0]],
-        v=speed[rows[:, 0]],
+        v=(np.gradient(moved, log.dt, axis=0) if log.v is None else log.v)[rows[:, 0]],
         measured=log.q[rows],
         noise=np.tile(noise, (n, 1)),
         every=every,
@@ -131,21 +127,16 @@ def open_recordings(path: Path, robot: Path | None = None, *, threads: int | Non
             raise
         except ValueError as error:
             raise DatasetError(robot, "", str(error)) from error
-    if not (path.is_dir() and files_with(path, "jac_normal")):
-        path = only_file(path)
+    path = only_file(path, *(("jac_normal",) if path.is_dir() and files_with(path, "jac_normal") else ()))
     own = path.suffix.lower() == ".csv"
-    names = {"jac_normal"} if path.is_dir() else set() if own else array_names(path)
-    kinds: tuple[tuple[set[str], Callable[[Path], Recordings]], ...] = (
-        ({"jac_normal"}, impact_recordings),
-        ({"eval_ic"}, partial(cube_recordings, threads=threads)),
-    )
-    for wanted, opened in kinds:
-        if wanted <= names:
-            return opened(path)
+    names = set() if own else array_names(path)
+    if "jac_normal" in names:
+        return planar_impacts(load_planar_impacts(path))
+    if "eval_ic" in names:
+        return cube_recordings(path, threads=threads)
     if own or {"t", "q", "tau"} <= names:
         raise DatasetError(path, "", "a robot's recording: its description, URDF or scene file, is needed, too")
-    detail = "holds no tosses (eval_ic), planar impacts (jac_normal), nor a robot's t, q, tau"
-    raise DatasetError(path, "", detail)
+    raise DatasetError(path, "", "holds no tosses (eval_ic), planar impacts (jac_normal), nor a robot's t, q, tau")
 
 
 def report(
@@ -196,11 +187,11 @@ def _values(found: IdentificationResult) -> dict[str, Any]:
     """Return the result as JSON values, with None for values that are not finite."""
     return {
         "parameters": {
-            one.name: {"value": float(x), "low": _number(low), "high": _number(high), "unit": one.unit}
+            one.name: {"value": float(x), "low": finite_or_none(low), "high": finite_or_none(high), "unit": one.unit}
             for one, x, (low, high) in zip(found.parameters, found.values, found.intervals, strict=True)
         },
-        "covariance": [[_number(x) for x in row] for row in found.covariance],
-        "residual": _number(found.residual),
+        "covariance": [[finite_or_none(x) for x in row] for row in found.covariance],
+        "residual": finite_or_none(found.residual),
         "windows": int(found.weights.size),
         "standing_out": int(np.count_nonzero((found.weights > 0.0) & (found.weights < 1.0))),
         "without_prediction": int(np.count_nonzero(found.weights == 0.0)),
@@ -211,5 +202,6 @@ def _values(found: IdentificationResult) -> dict[str, Any]:
     }
 
 
-def _number(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
+    """Return a number for JSON."""
     return float(value) if math.isfinite(value) else None

@@ -18,32 +18,30 @@ import numpy as np
 
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.lab.datasets.files import Arrays
-from contactlab.lab.datasets.recordings import PlanarImpacts, find_planar_impacts, load_planar_impacts
+from contactlab.lab.datasets.recordings import PlanarImpacts
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.points import body_poses
 from contactlab.simulation import TimeStepping, World, rollout
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.studies import MODELS, NO_IMPACTS, V_MIN, TossSettings, toss_world
 from contactlab.studies.identification import Recordings
 from contactlab.studies.identification.problem import Parameter, Problem, differences
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 from contactlab.studies.planar_fit import (
-    REFERENCE_SPEED,
     SUSPECTS,
     PlanarModel,
     momentum_balance,
+    predict_velocities,
     prediction_errors,
     take,
 )
-from contactlab.studies.planar_laws import Law, planar_impulses
-from contactlab.studies.toss import MODELS, TossSettings, toss_world
+from contactlab.studies.planar_laws import Law
 
 MASS_HIDDEN = {"mass": "tosses of any mass are the same, with all forces in proportion; give the others for the mass"}
 #: Distance [m] below which a corner touches the board; positions of boards in the data have errors of millimetres.
 TOUCHES = 3e-3
 SUBSTEPS = 10
-#: Without restitution no contact counts as an impact: a corner then closes its gap within the step.
-NO_IMPACTS, V_MIN = 1e3, 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,18 +255,13 @@ IMPACT_PARAMETERS = (
 )
 
 
-def impact_recordings(path: str | Path) -> Recordings:
-    """Return the impacts of a file, or of the only file of impacts in a folder."""
-    return planar_impacts(load_planar_impacts(find_planar_impacts(path)))
-
-
 def planar_impacts(data: PlanarImpacts) -> Recordings:
     """Return the impacts of loaded data, with the sign of the tangent lever from the momentum balance."""
     balance = momentum_balance(data)
     model = PlanarModel(LAW, balance.lever_turned, ingredients=("offset", "exponent"))
 
     def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
-        return _impact_problem(take(data, rows), model.lever_turned, parameters, fixed, rows)
+        return _impact_problem(take(data, rows), model, parameters, fixed, rows)
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
         told = {one.name: one.start for one in IMPACT_PARAMETERS} | dict(values)
@@ -276,8 +269,7 @@ def planar_impacts(data: PlanarImpacts) -> Recordings:
         return {"error": prediction_errors(take(data, rows), model, numbers)[0]}
 
     def doubt(values: Mapping[str, float]) -> str:
-        mu = values.get("mu", IMPACT_PARAMETERS[0].start)
-        wrong = balance.contradiction(friction=mu > 0.0)
+        wrong = balance.contradiction(friction=values.get("mu", IMPACT_PARAMETERS[0].start) > 0.0)
         return f"{wrong}: look at {SUSPECTS}" if wrong else ""
 
     return Recordings(
@@ -300,7 +292,7 @@ def planar_impacts(data: PlanarImpacts) -> Recordings:
 
 def _impact_problem(
     data: PlanarImpacts,
-    lever_turned: bool,
+    model: PlanarModel,
     parameters: tuple[Parameter, ...],
     fixed: Mapping[str, float],
     groups: IntArray,
@@ -309,19 +301,13 @@ def _impact_problem(
 
     The velocity before the impact is an unknown of the window, because it is measured like the velocity after it.
     """
-    before, after, normal = data.before, data.after, data.normal
-    tangent = data.tangent * [1.0, 1.0, -1.0 if lever_turned else 1.0]
-    unit = np.sqrt((data.mass * before**2).sum(axis=1))[:, None] / np.sqrt(data.mass)
+    unit = np.sqrt((data.mass * data.before**2).sum(axis=1))[:, None] / np.sqrt(data.mass)
     told = {one.name: one.start for one in IMPACT_PARAMETERS} | dict(fixed)
 
     def residuals(values: FloatArray, local: FloatArray) -> FloatArray:
         n = {**told, **dict(zip((one.name for one in parameters), values.tolist(), strict=True))}
-        v = before + NOISE_BEFORE * local * unit
-        J = np.stack((normal + [0.0, 0.0, n["offset"]], tangent), axis=1)
-        u, W = np.einsum("nij,nj->ni", J, v), np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
-        e = n["restitution"] * (np.maximum(-u[:, 0], 1e-9) / REFERENCE_SPEED) ** -n["exponent"]
-        p = planar_impulses(LAW, W, u, n["mu"], np.clip(e, 0.0, 1.0))
-        predicted = v + np.einsum("nij,ni->nj", J, p) / data.mass
-        return np.asarray(np.hstack(((after - predicted) / (NOISE_AFTER * unit), -local)))
+        n["e"] = n["restitution"]
+        predicted = predict_velocities(data, model, n, data.before + NOISE_BEFORE * local * unit)
+        return np.asarray(np.hstack(((data.after - predicted) / (NOISE_AFTER * unit), -local)))
 
     return Problem(parameters, groups.copy(), residuals, differences(residuals, parameters, np.full(3, 1e-3)), 3)

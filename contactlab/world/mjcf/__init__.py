@@ -174,67 +174,69 @@ MAX_NAMES = 8
 
 def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
     """Return one sentence for each kind of unsupported feature, with the names of its elements."""
-    m, labels = source.m, source.joints
-    of_dof = [labels[int(j)] for j in m.dof_jntid]
-    notes = []
-
-    def note(words: str, names: list[str]) -> None:
-        if names:
-            notes.append(f"{words} not taken: {_listed(names)}")
-
-    def dofs(values: Any) -> list[str]:
-        return [name for name, value in zip(of_dof, values, strict=True) if value]
+    m, labels, enabled = source.m, source.joints, not source.is_flag_disabled("constraint")
+    scalar, turning = ([j for j in range(m.njnt) if (m.jnt_type[j] in SCALAR) is wanted] for wanted in (True, False))
+    forces = [one for a, one in enumerate(actuators) if on_scalar_joint(m, a) and one.drive is None and any(one.bias)]
+    passive, bounds = passive_forces(source), force_ranges(source)
 
     def every(kind: str, numbers: Any) -> list[str]:
         return [name_in(m, kind, int(i)) for i in numbers]
 
-    def given(field: str) -> Any:
-        # Versions of mujoco without the field give an empty array.
-        values = np.asarray(getattr(m, field, ()))
-        return np.flatnonzero(values.reshape(len(values), -1).any(axis=1)) if values.size else ()
-
-    if not source.is_flag_disabled("sensor"):
-        read = np.array([source.prefix + name in sensors for name in every("sensor", range(m.nsensor))], dtype=np.bool_)
-        note("sensors", every("sensor", np.flatnonzero(~read)))
-    bound = not source.is_flag_disabled("constraint")
-    note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
-    turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]
-    note("stiffness of free and ball joints", [labels[j] for j in turning if m.jnt_stiffness[j] > 0.0])
-    curved = [name for name in ("jnt_stiffnesspoly", "dof_dampingpoly") if np.any(getattr(m, name, 0.0))]
-    note("polynomial terms of springs and dampers", curved)
-    scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
-    shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
-    if shifted:
-        notes.append(f"q = qpos - ref: q counts from the reference position (ref) of joints: {_listed(shifted)}")
-    without = [one.name for a, one in enumerate(actuators) if not one.terms and not is_disabled(m, a)]
-    note("actuators that are muscles, or act on sites, bodies or spatial tendons", without)
-    forces = [one for a, one in enumerate(actuators) if on_scalar_joint(m, a) and one.drive is None and any(one.bias)]
-    ranged = [one.name for one in forces if one.terms and one.terms[0][:2] in force_ranges(source)]
-    note("servos within actuatorfrcrange as drives, where no drive has such a bound (they are forces of tau),", ranged)
-    note("damping, rotor inertia and delays of actuators", every("actuator", _special_actuators(given)))
-    note("tendons with a force or range of their own", every("tendon", _acting_tendons(m, bound)))
-    passive = passive_forces(source)
-    by_themselves = [*(one.at.body for one in passive.lifted), *(one.name for one in passive.tendons)]
-    if by_themselves:
-        notes.append(
-            f"gravcomp, springs and dampers of tendons act through `MjcfRobot.tau` alone: {_listed(by_themselves)}"
-        )
-    if bound and not source.is_flag_disabled("equality"):
-        left = [e for e in range(m.neq) if m.eq_active0[e] and not is_taken_equality(m, e)]
-        note("equality constraints", every("equality", left))
-    meeting = colliding(source)
-    note(
-        "torsional and rolling friction (condim) of geoms", every("geom", [g for g in meeting if m.geom_condim[g] > 3])
+    rows: tuple[tuple[str, list[str]], ...] = (
+        (
+            "sensors not taken",
+            []
+            if source.is_flag_disabled("sensor")
+            else [name for name in every("sensor", range(m.nsensor)) if source.prefix + name not in sensors],
+        ),
+        ("range of ball joints not taken", [labels[j] for j in turning if m.jnt_limited[j] and m.jnt_type[j] == BALL]),
+        ("stiffness of free and ball joints not taken", [labels[j] for j in turning if m.jnt_stiffness[j] > 0.0]),
+        (
+            "polynomial terms of springs and dampers not taken",
+            [name for name in ("jnt_stiffnesspoly", "dof_dampingpoly") if np.any(getattr(m, name, 0.0))],
+        ),
+        (
+            "q = qpos - ref: q counts from the reference position (ref) of joints",
+            [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0],
+        ),
+        (
+            "actuators that are muscles, or act on sites, bodies or spatial tendons not taken",
+            [one.name for a, one in enumerate(actuators) if not one.terms and not is_disabled(m, a)],
+        ),
+        (
+            "servos within actuatorfrcrange as drives, where no drive has such a bound (they are forces of tau), "
+            "not taken",
+            [one.name for one in forces if one.terms and one.terms[0][:2] in bounds],
+        ),
+        ("damping, rotor inertia and delays of actuators not taken", every("actuator", _special_actuators(m))),
+        ("tendons with a force or range of their own not taken", every("tendon", _acting_tendons(m, enabled))),
+        (
+            "gravcomp, springs and dampers of tendons act through `MjcfRobot.tau` alone",
+            [*(one.at.body for one in passive.lifted), *(one.name for one in passive.tendons)],
+        ),
+        (
+            "equality constraints not taken",
+            every("equality", [e for e in range(m.neq) if m.eq_active0[e] and not is_taken_equality(m, e)])
+            if enabled and not source.is_flag_disabled("equality")
+            else [],
+        ),
+        (
+            "torsional and rolling friction (condim) of geoms not taken",
+            every("geom", [g for g in colliding(source) if m.geom_condim[g] > 3]),
+        ),
+        (
+            "actuatorgravcomp within actuatorfrcrange not taken",
+            [labels[j] for j in np.flatnonzero(m.jnt_actgravcomp) if m.jnt_actfrclimited[j] and passive.lifted],
+        ),
+        (
+            "mocap, of bodies, which stand fixed until `WorldBuilder.move_body` moves them, not taken",
+            [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0],
+        ),
+        ("deformable bodies not taken", every("flex", range(m.nflex))),
     )
+    notes = [f"{words}: {_listed(names)}" for words, names in rows if names]
     if int(m.opt.enableflags) & int(mujoco().mjtEnableBit.mjENBL_OVERRIDE):
         notes.append("contact parameters of <option> (o_friction, ...; the flag override) not taken")
-    ranged_weight = [labels[j] for j in np.flatnonzero(m.jnt_actgravcomp) if m.jnt_actfrclimited[j]]
-    note("actuatorgravcomp within actuatorfrcrange", ranged_weight if passive.lifted else [])
-    note(
-        "mocap, of bodies, which stand fixed until `WorldBuilder.move_body` moves them,",
-        [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0],
-    )
-    note("deformable bodies", every("flex", range(m.nflex)))
     if m.opt.density or m.opt.viscosity:
         notes.append("forces of the medium (density, viscosity, wind) not taken")
     return notes
@@ -247,9 +249,11 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(map(repr, several[:MAX_NAMES]))}{more}"
 
 
-def _special_actuators(given: Any) -> list[int]:
+def _special_actuators(m: Any) -> list[int]:
+    """Return the numbers of the actuators with damping, rotor inertia or a delay; older releases lack the fields."""
     fields = ("actuator_damping", "actuator_armature", "actuator_delay")
-    return sorted({int(a) for field in fields for a in given(field)})
+    values = [np.asarray(getattr(m, field, np.zeros(m.nu))) for field in fields]
+    return [a for a in range(m.nu) if any(np.any(one[a]) for one in values)]
 
 
 def _acting_tendons(m: Any, bound: bool) -> list[int]:
@@ -330,8 +334,7 @@ def compile_mjcf(path: str | PathLike[str], root: str | PathLike[str] | None) ->
     try:
         reader = mujoco()
     except ImportError as cause:
-        message = "MuJoCo files need mujoco, which is not installed: pip install '.[mjcf]'"
-        raise MjcfError("path", message) from cause
+        raise MjcfError("path", "MuJoCo files need mujoco, which is not installed: pip install '.[mjcf]'") from cause
     file, folder = _file(path, root)
     said = check_references(file, folder)
     try:
@@ -398,13 +401,17 @@ def warn_of(notes: tuple[str, ...]) -> None:
 
 def _keyframes(source: Source) -> dict[str, Keyframe]:
     """Return the keyframes by name: q, v, controls, activations and time."""
-    m, found = source.m, {}
-    for k in range(m.nkey):
-        q, v = configuration(source, m.key_qpos[k]), velocity(source, m.key_qvel[k])
-        ctrl, act = np.array(m.key_ctrl[k]), np.array(m.key_act[k])
-        time = float(m.key_time[k])
-        found[name_in(m, "key", k)] = Keyframe(read_only(q), read_only(v), read_only(ctrl), read_only(act), time)
-    return found
+    m = source.m
+    return {
+        name_in(m, "key", k): Keyframe(
+            q=read_only(configuration(source, m.key_qpos[k])),
+            v=read_only(velocity(source, m.key_qvel[k])),
+            ctrl=read_only(np.array(m.key_ctrl[k])),
+            act=read_only(np.array(m.key_act[k])),
+            time=float(m.key_time[k]),
+        )
+        for k in range(m.nkey)
+    }
 
 
 def _file(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[Path, Path]:

@@ -57,14 +57,13 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
             inertia = _inertia(m, i) if name == names[i] else None
             at = place @ Transform(p=anchor)
             dof = int(m.jnt_dofadr[j])
-            rotor = np.array(m.dof_armature[dof : dof + {FREE: 6, BALL: 3}.get(kind, 1)])
             builder.add_body(
                 name,
                 parent=parent,
                 joint=_joint(m, j),
                 placement=at,
                 inertia=inertia,
-                armature=rotor,
+                armature=np.array(m.dof_armature[dof : dof + {FREE: 6, BALL: 3}.get(kind, 1)]),
                 joint_name=source.handle(j),
             )
             parent, place = name, Transform(p=-anchor)
@@ -310,8 +309,7 @@ def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[di
         known, special = classes.copy(), {}
         keys = _assign(m, geoms, special, known)
     if len(known) > MAX_CLASSES:
-        detail = f"{len(known)} different pairs with conaffinity, at most {MAX_CLASSES} are taken"
-        raise MjcfError("contype", detail)
+        raise MjcfError("contype", f"{len(known)} different pairs with conaffinity, at most {MAX_CLASSES} are taken")
     classes.update(known)
     own = {key: g for g, key in reversed(keys.items())}
     said: dict[int, tuple[int, int]] = {}
@@ -417,10 +415,9 @@ def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> li
     silent = []
     for p in range(m.npair):
         g, k = int(m.pair_geom1[p]), int(m.pair_geom2[p])
-        if not (is_ground(source, g) or is_ground(source, k)):
-            bodies = frozenset((int(m.geom_bodyid[g]), int(m.geom_bodyid[k])))
-            if bodies in apart:
-                silent.append(name_in(m, "pair", p))
+        on_bodies = not (is_ground(source, g) or is_ground(source, k))
+        if on_bodies and frozenset((int(m.geom_bodyid[g]), int(m.geom_bodyid[k]))) in apart:
+            silent.append(name_in(m, "pair", p))
     if silent:
         notes.append(f"explicit contact pairs of joined or excluded bodies not taken: {', '.join(map(repr, silent))}")
     return notes

@@ -303,8 +303,9 @@ def _check_circles(included: dict[Path, set[Path]]) -> None:
 def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
     """Return the paths of a name in a folder, as text, like mujoco, and with links resolved; all in the root."""
     if name.startswith("package:"):
-        detail = f"{file.name}: {name!r} is a URDF file's: `World.from_urdf` and `WorldBuilder.add_urdf` read those"
-        raise MjcfError("file", detail)
+        raise MjcfError(
+            "file", f"{file.name}: {name!r} is a URDF file's: `World.from_urdf` and `WorldBuilder.add_urdf` read those"
+        )
     if _ABSOLUTE.match(name):
         raise MjcfError("file", f"{file.name}: {name!r} is absolute")
     text = Path(os.path.normpath(base / name))

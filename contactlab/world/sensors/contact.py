@@ -150,8 +150,7 @@ class Touch:
         steps = (table.step - table.scope.first) if lead else np.zeros(len(table), dtype=np.int64)
         R, p = R.reshape(-1, 3, 3)[steps], p.reshape(-1, 3)[steps]
         outward = np.where(table.body_a == view.world.model.index(self.body), 1.0, -1.0)[:, None] * table.normal
-        rays = turned_back(R, table.point - p), turned_back(R, outward)
-        distance, _, _ = first_hits(self._packed, IN_BODY, *rays)
+        distance, _, _ = first_hits(self._packed, IN_BODY, turned_back(R, table.point - p), turned_back(R, outward))
         total = np.zeros(lead or (1,))
         np.add.at(total, steps, np.where(np.isfinite(distance), table.impulse_normal, 0.0))
         return np.asarray((total / view.h).reshape(*lead, 1))
@@ -184,13 +183,11 @@ class RangeFinder(OnBody):
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the distances of the rays' hits (d,) [m], or (n, d) of n steps, none beyond ``reach``."""
-        out = {self.body, *self.exclude} - {"world"}
-        lead = view.q.shape[:-1]
-        R, p = (part.reshape(-1, *part.shape[len(lead) :]) for part in view.pose(self.body, self.placement))
-        bodies = [part.reshape(-1, *part.shape[len(lead) :]) for part in view.poses()]
-        readings = np.empty((len(R), len(self.directions)))
-        for k, reading in enumerate(readings):
-            at = bodies[0][k], bodies[1][k]
-            hits = cast_rays(view.world, at, p[k], self.directions @ R[k].T, self.reach, out)
-            reading[:] = np.minimum(hits.distance, self.reach)
-        return readings.reshape(*lead, -1)
+        out, lead = {self.body, *self.exclude} - {"world"}, view.q.shape[:-1]
+        frames = (*view.pose(self.body, self.placement), *view.poses())
+        by_step = zip(*(part.reshape(-1, *part.shape[len(lead) :]) for part in frames), strict=True)
+        readings = [
+            cast_rays(view.world, (bodies_R, bodies_p), p, self.directions @ R.T, self.reach, out).distance
+            for R, p, bodies_R, bodies_p in by_step
+        ]
+        return np.minimum(np.reshape(readings, (*lead, len(self.directions))), self.reach)

@@ -120,8 +120,9 @@ class StepView:
             raise SimulationConfigError("sensor", "reads contacts, which are not known of states alone")
         number, _ = self.world.model.index_or_world(body), self.start_state
         if self.asleep is not None and number >= 0 and self.asleep[..., number].any():
-            detail = f"reads contacts of {body!r}, which sleeps: they are not computed then; step without Sleep"
-            raise SimulationConfigError("sensor", detail)
+            raise SimulationConfigError(
+                "sensor", f"reads contacts of {body!r}, which sleeps: they are not computed then; step without Sleep"
+            )
         return self.contacts()
 
     def _told_row(self, body: str) -> int | None:
@@ -130,8 +131,9 @@ class StepView:
 
     def _free(self, body: str) -> None:
         if self._told_row(body) is not None:
-            detail = f"is on {body!r}, which is kinematic: read the velocity from its motion"
-            raise SimulationConfigError("sensor", detail)
+            raise SimulationConfigError(
+                "sensor", f"is on {body!r}, which is kinematic: read the velocity from its motion"
+            )
 
 
 def _split(pose: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -189,8 +191,7 @@ class Noisy:
         if view.time is None:
             raise SimulationConfigError("sensor", "has noise, which depends on the time: StepView(..., time=)")
         reading = self.sensor.measure(view)
-        lead = view.q.shape[:-1]
-        when = np.broadcast_to(np.asarray(view.time, dtype=np.float64), lead)[..., None]
+        when = np.broadcast_to(np.asarray(view.time, dtype=np.float64), view.q.shape[:-1])[..., None]
         # Adding 0 makes zeros of either sign one state.
         rows = (np.concatenate((when, view.q, view.v), axis=-1) + 0.0).reshape(
             -1, 1 + view.q.shape[-1] + view.v.shape[-1]

@@ -346,3 +346,24 @@ def test_models_too_large_for_the_stack() -> None:
         np.testing.assert_allclose(forward_dynamics(model, q, v, tau), a, rtol=1e-7, atol=1e-7)
     assert chain(45).packed.compact
     assert not chain(60).packed.compact
+
+
+def test_factors_of_long_arms() -> None:
+    """Two arms of 25, whose rows are factored whole: L^T L is M, and the zeros of the tree remain zero."""
+    builder = ModelBuilder()
+    for arm in "lr":
+        for i in range(25):
+            placement, inertia = random_body(np.random.default_rng(i))
+            parent = f"{arm}{i - 1}" if i else "world"
+            joint = joints.Revolute(np.eye(3)[i % 3])
+            builder.add_body(f"{arm}{i}", parent=parent, joint=joint, placement=placement, inertia=inertia)
+    model = builder.build()
+    M, b = mass_matrix(model, random_configuration(model, 1)), np.arange(50.0)
+    factor = factorize_ltl(model, M)
+    assert not factor.L[25:, :25].any()
+    np.testing.assert_allclose(factor.L.T @ factor.L, M, atol=1e-13 * np.abs(M).max())
+    np.testing.assert_allclose(M @ factor.solve(b), b, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(factor.solve_l(factor.solve_lt(b)), factor.solve(b), rtol=1e-12, atol=1e-12)
+    M[40, 3] = M[3, 40] = 1.0
+    with pytest.raises(MultibodyError, match="no branch"):
+        factorize_ltl(model, M)

@@ -127,14 +127,8 @@ def test_a_warm_start_takes_no_pivots() -> None:
 
 
 duplicated = pytest.mark.parametrize(("copies", "more"), [(c, m) for c in range(3) for m in range(4)])
-
-
 both_sides = pytest.mark.parametrize("mirrored", [False, True])
-
-
 both_paths = pytest.mark.parametrize("complementarity", [True, False], ids=["lcp", "linear"])
-
-
 FRAME = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
@@ -293,7 +287,7 @@ def test_data_of_the_other_level_are_refused() -> None:
     )
 
 
-def solve_path(fields: dict[str, Any]) -> AccelerationSolution:
+def solve_linear(fields: dict[str, Any]) -> AccelerationSolution:
     data = ConstraintAccelProblemData(**fields, use_complementarity_problem_solver=False)
     return ConstraintSolver().solve_constraint_problem(data)
 
@@ -308,7 +302,7 @@ def test_every_row_becomes_active(seed: int, nb: int) -> None:
     fields |= {name: fields[name][:1] for name in ("L", "kL")}
     fields |= {"N": fields["N"][:3], "kN": fields["kN"][:3], "sliding_contacts": [1]}
     fields |= {"Q": fields["Q"][:1], "mu_sliding": fields["mu_sliding"][:1]}
-    solution = solve_path(fields)
+    solution = solve_linear(fields)
     data = ConstraintAccelProblemData(**fields)
     for rows, k in ((data.N, data.kN), (data.F, data.kF), (data.L, data.kL), (data.G, data.kG)):
         np.testing.assert_allclose(rows @ solution.acceleration + k, 0.0, atol=1e-11)

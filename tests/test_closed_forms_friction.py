@@ -26,8 +26,6 @@ from contactlab.simulation import (
 from contactlab.spatial.quaternion import multiply
 
 STEPS = (4e-3, 2e-3, 1e-3)
-
-
 UPRIGHT = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
 
 

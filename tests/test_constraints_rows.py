@@ -35,8 +35,6 @@ from contactlab.multibody import (
 from contactlab.spatial import RigidInertia, Transform
 
 SIX = np.eye(6)
-
-
 STEP = 1e-5
 
 

@@ -132,18 +132,6 @@ def test_contact_rows_of_one_point_are_one_group(model: Model) -> None:
             cs.group_of_row(row)  # type: ignore[arg-type]
 
 
-def test_a_points_wrench_is_the_sum_of_its_rows(model: Model) -> None:
-    """The wrench found by any name of a point is the wrench of all rows of the point."""
-    from contactlab.constraints import group_wrenches
-
-    q, _, _ = state(model, 4)
-    apart = ConstraintSet(model, [contact(name, normal=n) for name, n in (("x", X), ("y", Y), ("z", Z))])
-    for name in ("x", "y", "z"):
-        first, second = group_wrenches(model, q, apart, [1.0, 2.0, 3.0], name, frame="world")
-        np.testing.assert_allclose(first.wrench, [0, 0, 0, 1, 2, 3], atol=1e-15)
-        np.testing.assert_allclose(second.wrench, [0, 0, 0, -1, -2, -3], atol=1e-15)
-
-
 def test_stabilisation_is_set_per_group(model: Model) -> None:
     """A number is the time constant, a pair stays a pair; `with_baumgarte` changes one group of a new set only."""
     cs = ConstraintSet(

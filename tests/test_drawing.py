@@ -96,27 +96,6 @@ def test_a_stage_has_every_shape_of_every_body():
     np.testing.assert_allclose(center, (0.0, 0.0, 0.75), atol=1e-12)
 
 
-def test_a_shape_at_the_end_of_a_link_is_joined_to_its_joint():
-    """A rod leads to it, and arrows are scaled by the link, not by the small shape; a fixed or free body has none."""
-    model, inertia = ModelBuilder(), RigidInertia.solid_box(1.0, (0.2, 0.02, 0.02))
-    model.add_body("arm", joint=Revolute((0, 1, 0)), inertia=inertia)
-    builder, rough = WorldBuilder(), Material(0.5)
-    builder.add_model(model.build())
-    builder.add_shape("arm", Sphere(0.02, (0.5, 0.0, 0.0)), rough)
-    builder.add_fixed_body("post", Box.cube(0.1), rough, placement=Transform(p=(2.0, 0.0, 0.0)))
-    builder.add_shape("post", Sphere(0.02, (0.0, 0.0, 3.0)), rough)
-    ball = RigidInertia.solid_sphere(1.0, 0.05)
-    builder.add_free_body("ball", ball, Sphere(0.02, (1.0, 0.0, 0.0)), rough, (0, 2, 0, 1, 0, 0, 0))
-    world = builder.build()
-    stage = SceneGeometry.of(world, *body_poses(world.model, world.initial_q[None]))
-    rods = [part for part in stage.parts if not part.shape]
-    assert [(rod.body, rod.color) for rod in rods] == [(0, BODIES[0])]
-    assert rods[0].solid.vertices[:, 0].min() == pytest.approx(0.0, abs=1e-12)
-    assert rods[0].solid.vertices[:, 0].max() == pytest.approx(0.5)
-    assert np.abs(rods[0].solid.vertices[:, 1:]).max() < 0.01
-    assert 0.1 < stage.size < 0.3
-
-
 def test_arrows_are_as_long_as_the_scale_says():
     """Newtons times metres per newton, cut where it is longest; open contacts have none."""
     impulse = np.array([(0.0, 0.0, 0.02), (0.01, 0.0, 0.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)])

@@ -8,14 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pytest
 from refusals import assert_messages
 
-from contactlab.cli import main
 from contactlab.lab import DatasetError
-from contactlab.lab.datasets import Source, fetch, load_problems, save_cube_tosses
-from contactlab.studies import TossSettings, synthesize_tosses
+from contactlab.lab.datasets import Source, fetch
 
 CONTENT = b"what the file holds"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -97,27 +94,3 @@ def test_unknown_and_unpublished_names() -> None:
         ("did you mean 'cube_toss'", lambda: fetch("cube_tos")),
         (r"set CONTACTLAB_DATA to a folder with cube_toss \(torch tensors", lambda: fetch("cube_toss")),
     )
-
-
-def test_commands_and_readers_take_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`contactlab toss cube_toss`, and problems of a set, work; without the folder one line has advice."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["toss", "cube_toss"]) == 2
-    assert "set CONTACTLAB_DATA" in capsys.readouterr().err
-    assert main(["impact", "planar_impacts"]) == 2
-    assert "set CONTACTLAB_DATA" in capsys.readouterr().err
-    own = tmp_path / "own"
-    (own / "cube_toss").mkdir(parents=True)
-    (own / "problems" / "lcp").mkdir(parents=True)
-    np.savez(own / "problems" / "lcp" / "one.npz", M=np.eye(2), q=np.ones(2))
-    settings = TossSettings(mu=0.2, edges=4, substeps=2)
-    save_cube_tosses(own / "cube_toss" / "few.npz", synthesize_tosses(2, settings))
-    monkeypatch.setenv("CONTACTLAB_DATA", str(own))
-    assert [name for name, _ in load_problems("lcp")] == ["one"]
-    assert main(["toss", "cube_toss", "--mu", "0.2", "--edges", "4", "--substeps", "2"]) == 0
-    assert "steps in" in capsys.readouterr().out
-    save_cube_tosses(own / "cube_toss" / "more.npz", synthesize_tosses(1, settings))
-    assert main(["toss", "cube_toss"]) == 2
-    assert "expected one .npz, found few.npz, more.npz" in capsys.readouterr().err

@@ -118,8 +118,6 @@ def test_ill_formed_data_are_named(arguments: tuple[object, ...], text: str) -> 
 
 
 Matrix = NDArray[np.float64]
-
-
 INF = np.inf
 
 

@@ -11,8 +11,6 @@ import lcp
 from lcp.catalog import Entry, MixedEntry, entries, fathi, mixed_entries, murty, named
 
 ENTRIES = entries()
-
-
 CASES = [
     pytest.param(solver, entry, id=f"{solver.__name__}-{entry.name}") for solver in lcp.ALL_SOLVERS for entry in ENTRIES
 ]

@@ -219,7 +219,7 @@ def test_unknowns_that_drown_the_load_solve_nothing() -> None:
     assert lcp.solve(problem).status is lcp.Status.INCONSISTENT
 
 
-KINDS_PIVOTING = ("any", "monotone", "decoupled")
+PIVOTED_KINDS = ("any", "monotone", "decoupled")
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def saddle(m: int, n: int, weak: float, seed: int) -> tuple[lcp.MLCP, np.ndarray
     return lcp.MLCP(A, X1, -X1.T, X3, -(A @ u + X1 @ y), w - (-X1.T @ u + X3 @ y)), u, y
 
 
-@pytest.mark.parametrize("kind", KINDS_PIVOTING)
+@pytest.mark.parametrize("kind", PIVOTED_KINDS)
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=40)
 def test_what_is_solved_is_so_and_what_is_not_has_no_false_proof(kind: str, seed: int) -> None:
@@ -274,7 +274,7 @@ def test_what_is_solved_is_so_and_what_is_not_has_no_false_proof(kind: str, seed
         assert result.evidence.proves(problem)
 
 
-@given(seed=st.integers(0, 10**6), kind=st.sampled_from(KINDS_PIVOTING))
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(PIVOTED_KINDS))
 @settings(max_examples=80)
 def test_the_pivoted_problem_is_the_same_problem(seed: int, kind: str) -> None:
     """Any z of it gives (u, y) that meet the equations, and pairs (z, w) that are (y, w) in other units or order."""

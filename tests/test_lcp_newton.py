@@ -24,11 +24,7 @@ SOLVERS = [
     FischerNewton(penalty=0.05),
     FischerNewton(polish=False),
 ]
-
-
 IDS = ["min_map", "min_map_plain", "fischer", "penalised", "unpolished"]
-
-
 # Alone, Fischer's equations end in the valleys of their docstring on the fourth kind of `random_problem`: that kind is
 # left out for the unpolished solver.
 each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=IDS)

@@ -11,7 +11,6 @@ import lcp
 from lcp.method import Traits, implied
 
 Data = tuple[NDArray[np.float64], NDArray[np.float64]]
-
 KINDS = {
     "definite": Traits.SYMMETRIC_POSITIVE_DEFINITE,
     "semidefinite": Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE,
@@ -20,15 +19,9 @@ KINDS = {
     "monotone": Traits.POSITIVE_SEMIDEFINITE,
     "positive": Traits.POSITIVE_DEFINITE,
 }
-
-
 # First-order, interior-point and QP methods come near an answer; the others end in one.
 APPROXIMATE = (lcp.ProjectedGaussSeidel, lcp.APGD, lcp.NonsmoothNonlinearCG, lcp.InteriorPoint, lcp.OSQP, lcp.CVXPY)
-
-
 APPROXIMATE += (lcp.Clarabel, *lcp.OPTIONAL_SOLVERS)
-
-
 SLOW = {lcp.CVXPY: 10, lcp.Clarabel: 4, lcp.OSQP: 4, lcp.ExtendedLemke: 2, **dict.fromkeys(lcp.OPTIONAL_SOLVERS, 4)}
 
 
@@ -54,8 +47,6 @@ CASES = [
     for kind in KINDS
     if fits(solver, kind)
 ]
-
-
 # Failures found by the long run, kept by name below.
 KNOWN = {("CottleDantzig", "semidefinite"): ["2/2975"]}
 

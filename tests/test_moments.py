@@ -36,14 +36,8 @@ from contactlab.simulation.scene import load_scene
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 G = 9.81
-
-
 MASS, RADIUS = 2.0, 0.1
-
-
 INERTIA = 0.4 * MASS * RADIUS**2
-
-
 MU = 0.8
 
 
@@ -254,9 +248,7 @@ def test_what_has_no_place_for_moments_refuses_them():
     )
 
 
-G_PILES, RADIUS_PILES = 9.81, 0.1
-
-
+BALL_RADIUS = 0.1
 SURFACE = Material(0.5, torsional=2e-3, rolling=1e-3)
 
 
@@ -272,8 +264,8 @@ def bin_of_spheres(count: int, seed: int = 0) -> World:
         pose, spin = (x, y, 0.24 * (layer + 0.6), 1.0, 0.0, 0.0, 0.0), random.normal(size=3)
         builder.add_free_body(
             f"body {i}",
-            RigidInertia.solid_sphere(1.0, RADIUS_PILES),
-            Sphere(RADIUS_PILES),
+            RigidInertia.solid_sphere(1.0, BALL_RADIUS),
+            Sphere(BALL_RADIUS),
             SURFACE,
             pose,
             (0, 0, 0, *spin),
@@ -301,8 +293,8 @@ def test_each_attempt_takes_moments(alone: str, edges: int) -> None:
     """A ball that slides, spins and rolls has one motion, by any strategy; sweeps begin from some."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), SURFACE)
-    pose, v = (0, 0, RADIUS_PILES, 1, 0, 0, 0), (0.4, 0.1, 0, 1.0, -2.0, 3.0)
-    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, RADIUS_PILES), Sphere(RADIUS_PILES), SURFACE, pose, v)
+    pose, v = (0, 0, BALL_RADIUS, 1, 0, 0, 0), (0.4, 0.1, 0, 1.0, -2.0, 3.0)
+    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, BALL_RADIUS), Sphere(BALL_RADIUS), SURFACE, pose, v)
     world = builder.build()
     runs = [
         simulate(world, TimeStepping(4e-3, edges=edges, strategies=names), steps=60)
@@ -316,7 +308,7 @@ def test_each_attempt_takes_moments(alone: str, edges: int) -> None:
 
 def grasp(torsional: float) -> World:
     """A box between two balls on sliders, which hold it 10 mm beside its mass centre."""
-    fingers, builder = ModelBuilder((0.0, 0.0, -G_PILES)), WorldBuilder()
+    fingers, builder = ModelBuilder((0.0, 0.0, -G)), WorldBuilder()
     for name, x in (("left", -0.07), ("right", 0.07)):
         fingers.add_body(
             name,

@@ -15,11 +15,7 @@ from contactlab.spatial import RigidInertia, SpatialError, Transform, cross_forc
 from contactlab.spatial.transform import cross_matrix
 
 entries = st.floats(-1.0, 1.0)
-
-
 quaternions = arrays(float, 4, elements=entries).filter(lambda q: np.linalg.norm(q) > 1e-3).map(quaternion.normalize)
-
-
 rotation_vectors = arrays(float, 3, elements=entries).map(lambda a: 1.8 * a)
 
 
@@ -185,24 +181,12 @@ def test_a_flat_plate_is_allowed():
     RigidInertia(1.0, inertia=R @ np.diag([0.3, 0.4, 0.7]) @ R.T)
 
 
-entries_algebra = st.floats(-2.0, 2.0)
-
-
-sixes = arrays(float, 6, elements=entries_algebra)
-
-
-triples = arrays(float, 3, elements=entries_algebra)
-
-
+wide_entries = st.floats(-2.0, 2.0)
+sixes = arrays(float, 6, elements=wide_entries)
+triples = arrays(float, 3, elements=wide_entries)
 transforms = st.builds(lambda a, p: Transform(quaternion.to_matrix(quaternion.exp(a)), p), triples, triples)
-
-
 masses = st.floats(0.1, 10.0)
-
-
 halves = arrays(float, 3, elements=st.floats(0.1, 2.0))
-
-
 inertias = st.builds(lambda m, h, X: RigidInertia.solid_box(m, h).moved(X), masses, halves, transforms)
 
 

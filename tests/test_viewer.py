@@ -2,10 +2,8 @@
 
 import gc
 import json
-import queue
 import socket
 import threading
-import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -170,41 +168,6 @@ def _collected():
     gc.collect()
 
 
-class Client:
-    """Collects what the server sends, message by message."""
-
-    def __init__(self, url: str) -> None:
-        viser = pytest.importorskip("viser")
-        client = pytest.importorskip("websockets.sync.client")
-        address = f"ws://{urlsplit(url).netloc}"
-        self._socket = client.connect(address, subprotocols=[f"viser-v{viser.__version__}"], max_size=None)
-        self._queue: queue.Queue[dict] = queue.Queue()
-        self._thread = threading.Thread(target=self._listen, daemon=True)
-        self._thread.start()
-
-    def _listen(self) -> None:
-        import msgspec
-        import zstandard
-
-        for frame in self._socket:
-            packed = int.from_bytes(frame[8:16], "little")
-            content = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(frame[16 : 16 + packed]))
-            for message in content["messages"]:
-                self._queue.put(message)
-
-    def until(self, wanted) -> dict:
-        """The first message that is wanted; those before it are passed over."""
-        while True:
-            message = self._queue.get(timeout=PATIENCE)
-            if wanted(message):
-                return message
-
-    def close(self) -> None:
-        """Hang up."""
-        self._socket.close()
-        self._thread.join(PATIENCE)
-
-
 def world():
     """A box that slides and a ball that falls."""
     builder, rough = WorldBuilder(), Material(0.5)
@@ -213,30 +176,6 @@ def world():
     builder.add_free_body("box", inertia, Box.cube(0.1), rough, (0, 0, 0.1, 1, 0, 0, 0), (1, 0, 0, 0, 0, 0))
     builder.add_free_body("ball", inertia, Sphere(0.1), rough, (0, 1, 0.5, 1, 0, 0, 0))
     return builder.build()
-
-
-@pytest.mark.filterwarnings("default")  # viser's own
-def test_a_client_sees_the_bodies_where_the_simulation_has_them():
-    """The page is served; shapes come on connecting, poses with every step, to the last one's numbers."""
-    place = world()
-    with live(place, port=18941, pace=None, fps=1e9) as view:
-        with urllib.request.urlopen(view.url, timeout=PATIENCE) as page:  # our own, on this machine
-            assert page.status == 200
-            assert b"<html" in page.read()
-        client = Client(view.url)
-        names = ("/bodies/0 box", "/bodies/1 ball")
-        for name in names:
-            client.until(lambda message, name=name: str(message.get("name", "")).startswith(f"{name}/"))
-        recording = simulate(place, TimeStepping(2e-3), steps=20, watch=view.show, chunk_steps=5)
-        for body, name in enumerate(names):
-            last = recording.q[-1, 7 * body : 7 * body + 3]
-
-            def arrived(message: dict, name: str = name, last=last) -> bool:
-                place = message.get("position") if message.get("name") == name else None
-                return place is not None and np.allclose(place, last, rtol=0, atol=1e-6)
-
-            assert client.until(arrived)["type"] == "SetPositionMessage"
-        client.close()
 
 
 @pytest.mark.filterwarnings("default")

@@ -1,4 +1,4 @@
-"""Projected Gauss-Seidel: the textbook sweep, its orders, and the relaxation factor found on the way."""
+"""First-order methods: sweeps, accelerated and conjugate gradients, against their published iterations."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lcp
+from lcp import NonsmoothNonlinearCG, ProjectedGaussSeidel
 from lcp.catalog import murty
-from lcp.solvers.gauss_seidel import ProjectedGaussSeidel, RelaxationTuner
+from lcp.solvers.first_order import APGD, boxed_rows, largest_curvature
+from lcp.solvers.gauss_seidel import RelaxationTuner
 
 Vector = NDArray[np.float64]
 
@@ -149,3 +151,138 @@ def test_the_search_finds_the_factor_of_young() -> None:
         sweeps += moved.shape[0]
         search.record(moved)
     assert sweeps <= 2.5 * np.log(1e-60) / (2.0 * np.log(rate(best)))
+
+
+def objective(problem: lcp.LCP, z: np.ndarray) -> float:
+    """z . M z / 2 + q . z."""
+    return float(0.5 * z @ (problem.M @ z) + problem.q @ z)
+
+
+@pytest.mark.nojit
+def test_one_step_by_hand() -> None:
+    """L = 1, unit metric: z = max(0, -q)."""
+    M = np.array([[1.0, 0.25], [0.25, 1.0]])
+    # The step (4, 0) has curvature 1: no smaller step is asked for.
+    result = lcp.solve(lcp.LCP(M, [-4.0, 1.0]), APGD(max_iterations=1))
+    np.testing.assert_array_equal(result.z, [4.0, 0.0])
+
+
+def test_the_objective_never_rises() -> None:
+    """Iterate after iterate, on definite and semidefinite problems."""
+    for make in (definite, semidefinite):
+        problem = make(3)
+        values = []
+        for limit in range(60):
+            claim = APGD(max_iterations=limit, check_interval=max(1, limit)).solve(problem, tolerance=1e-15)
+            if f"best iterate: {limit} of" in claim.detail:
+                values.append(objective(problem, claim.z))
+        assert len(values) > 30
+        assert (np.diff(values) <= 1e-12 * np.abs(values[-1])).all()
+
+
+def test_it_accelerates() -> None:
+    """With twice the nodes per side iterations grow about twofold, not fourfold as for plain descent or sweeps."""
+    counts = [lcp.solve(membrane(m), APGD()).iterations for m in (25, 50, 100)]
+    assert counts[2] < 3.0 * counts[1] < 9.0 * counts[0]
+    assert counts[2] < 0.3 * lcp.solve(membrane(100), ProjectedGaussSeidel(relaxation=1.0)).iterations
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_matrices_that_are_not_symmetric_are_refused(stored: type) -> None:
+    """UNSUITABLE with the reason, dense or sparse; asymmetry of rounding, in any units, is none."""
+    problem = dominant(0)
+    result = lcp.solve(lcp.LCP(stored(problem.M), problem.q), APGD())
+    assert result.status is lcp.Status.UNSUITABLE
+    assert "not symmetric" in result.attempts[0].detail
+    M = definite(0).M * (1.0 + 1e-15 * np.random.default_rng(0).standard_normal((12, 12)))
+    d = 10.0 ** np.random.default_rng(1).uniform(-6, 6, 12)
+    scaled = lcp.LCP(stored(M * d * d[:, None]), definite(0).q * d)
+    assert not np.array_equal(M, M.T)
+    lcp.solve(scaled, APGD()).raise_for_status()
+    small = M * d * d[:, None]
+    small[0, 1] *= 1.5
+    assert not boxed_rows(lcp.LCP(stored(small), np.zeros(12))).symmetric
+
+
+@pytest.mark.nojit
+def test_the_bound_of_curvature_holds() -> None:
+    """No direction has a larger one in the metric of the diagonal, for dense and sparse M."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        problem = semidefinite(seed)
+        rows = boxed_rows(problem)
+        metric = rows.metric()
+        bound = largest_curvature(rows, metric)
+        thin = boxed_rows(lcp.LCP(sparse.csr_array(problem.M), problem.q))
+        np.testing.assert_allclose(largest_curvature(thin, thin.metric()), bound, rtol=1e-12)
+        for _ in range(50):
+            d = rng.standard_normal(problem.n)
+            assert d @ problem.M @ d <= bound * (d**2 / metric).sum() * (1.0 + 1e-12)
+        assert np.linalg.eigvalsh(problem.M * np.sqrt(metric) * np.sqrt(metric)[:, None]).max() <= bound
+
+
+def sweep(problem: lcp.LCP, z: Vector) -> Vector:
+    """One plain forward sweep."""
+    z = z.copy()
+    for i in range(problem.n):
+        z[i] = max(0.0, z[i] - (problem.q[i] + problem.M[i] @ z) / problem.M[i, i])
+    return z
+
+
+def published(problem: lcp.LCP, iterations: int) -> Vector:
+    """Return the swept point after these iterations of the published rule, lengths in the diagonal's metric."""
+    diagonal = np.diag(problem.M)
+    y, p, before = np.zeros(problem.n), np.zeros(problem.n), 0.0
+    for _ in range(iterations):
+        z = sweep(problem, y)
+        r = z - y
+        length = float(diagonal @ r**2)
+        beta = length / before if before > 0.0 else 0.0
+        if beta > 1.0:
+            beta = 0.0
+        y, p, before = z + beta * p, r + beta * p, length
+    return z
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_the_first_iterations_are_the_published_ones(stored: type) -> None:
+    """Up to thirty, before any safeguard can step in; within a portion and across portions."""
+    for make in (definite, semidefinite, duplicated, dominant):
+        problem = make(4)
+        for count in (1, 2, 3, 10, 30):
+            for interval in (1, count):
+                options = NonsmoothNonlinearCG(sweep="forward", max_iterations=count, check_interval=interval)
+                claim = options.solve(lcp.LCP(stored(problem.M), problem.q), tolerance=1e-15)
+                if f"best iterate: {count} of {count}" in claim.detail:
+                    np.testing.assert_allclose(claim.z, published(problem, count), rtol=1e-7, atol=1e-9)
+
+
+def test_it_needs_fewer_sweeps_than_gauss_seidel() -> None:
+    """On membranes, each iteration counted as the two sweeps it makes, less than a third of those at omega = 1."""
+    for m in (30, 60):
+        problem = membrane(m)
+        plain = lcp.solve(problem, ProjectedGaussSeidel(relaxation=1.0))
+        result = lcp.solve(problem, NonsmoothNonlinearCG())
+        result.raise_for_status()
+        assert 2 * result.iterations < plain.iterations / 3
+
+
+def test_plain_sweeps_take_over_where_directions_lead_nowhere() -> None:
+    """A matrix without symmetry on which neither converges: sweeps are plain from some iteration on, and it says so."""
+    rng = np.random.default_rng(2)
+    M = rng.standard_normal((8, 8))
+    np.fill_diagonal(M, 1.0)
+    problem = lcp.LCP(M, -np.ones(8))
+    result = lcp.solve(problem, NonsmoothNonlinearCG(max_iterations=3000))
+    if not result.solved:
+        assert "plain sweeps" in result.attempts[0].detail or result.status is lcp.Status.NOT_FINITE
+    assert np.isfinite(result.z).all()
+
+
+@pytest.mark.parametrize("order", ["forward", "symmetric"])
+def test_hard_semidefinite_problems(order: str) -> None:
+    """Rank 20 in 40 unknowns, where directions alone wander: solved, the safeguards included, at 1e-6."""
+    for seed in range(8):
+        result = lcp.solve(semidefinite(seed, 40), NonsmoothNonlinearCG(sweep=order), tolerance=1e-6)
+        result.raise_for_status()

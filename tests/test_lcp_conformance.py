@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import lcp
 from lcp import conformance
-from lcp.conformance.checking import CLASSES, random_problems
+from lcp.conformance import CLASSES, random_problems
 from lcp.method import Traits
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 import lcp
 from lcp.kernels import double_double as dd
 from lcp.kernels.extended_lemke import ExtendedTableau, leaving_row_extended
-from lcp.polish.extended import round_to_float64, solve_basis_extended
+from lcp.polish import round_to_float64, solve_basis_extended
 from lcp.solvers.extended_lemke import ExtendedLemke
 
 ordinary = st.floats(-1e60, 1e60).filter(lambda x: x == 0.0 or abs(x) > 1e-60)
@@ -59,20 +58,12 @@ def test_double_double_operations_keep_thirty_digits(a: float, s: float, b: floa
 
 
 @pytest.mark.nojit
-def test_axpy_and_dot_keep_thirty_digits() -> None:
-    """Both are within 2^-102 of the terms, cancellation included."""
+def test_a_dot_product_keeps_thirty_digits() -> None:
+    """It is within 2^-102 of the terms, cancellation included."""
     rng = np.random.default_rng(3)
     n = 20
-    x, y = rng.standard_normal(n), rng.standard_normal(n) * 10.0 ** rng.integers(-8, 9, n)
-    x_low, y_low = x * 1e-17, y * -1e-17
-    f, f_low = math.pi, 1.2246467991473532e-16
-    truth = [
-        (Fraction(y[j]) + Fraction(y_low[j]), (Fraction(f) + Fraction(f_low)) * (Fraction(x[j]) + Fraction(x_low[j])))
-        for j in range(n)
-    ]
-    dd.dd_axpy(f, f_low, x, x_low, y, y_low)
-    for j, (a, b) in enumerate(truth):
-        assert abs(exact((y[j], y_low[j])) - (a + b)) <= Fraction(dd.ROUNDING) * (abs(a) + abs(b))
+    x = rng.standard_normal(n)
+    x_low = x * 1e-17
     a = rng.standard_normal(n)
     terms = [Fraction(a[j]) * (Fraction(x[j]) + Fraction(x_low[j])) for j in range(n)]
     start = -float(sum(terms))

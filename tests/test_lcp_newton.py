@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lcp_problems import p_problem
 
 import lcp
-from lcp.solvers.fischer_newton import FischerNewton
-from lcp.solvers.min_map_newton import MinMapNewton
+from lcp.solvers.nonsmooth_newton import FischerNewton, MinMapNewton
 
 SOLVERS = [
     MinMapNewton(),

@@ -12,9 +12,8 @@ from lcp_problems import p_problem
 import lcp
 from lcp.factors import factorized, solution
 from lcp.scaling import BETWEEN, LOWER, scaled_box
-from lcp.solvers.fischer_newton import FischerNewton, fischer_burmeister
-from lcp.solvers.min_map_newton import MinMapNewton, natural_map
-from lcp.solvers.newton import SolveMonitor, exchange_wrong_signs, smoothed
+from lcp.solvers.newton import SolveMonitor, exchange_wrong_signs
+from lcp.solvers.nonsmooth_newton import FischerNewton, MinMapNewton, fischer_burmeister, natural_map, smoothed
 
 
 @pytest.mark.nojit

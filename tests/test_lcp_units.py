@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lcp
-from lcp.analysis.exact_branching import nonnegative
+from lcp.analysis.exact import nonnegative
 from lcp.farkas import infeasibility_proof
 
 UNITS = [((0, 0), (0, 0)), ((19, -16), (0, 0)), ((40, -40), (40, -40)), ((-30, 30), (30, 30)), ((40, 40), (-40, 40))]

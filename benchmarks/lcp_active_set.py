@@ -24,9 +24,8 @@ import lcp
 from lcp.catalog import fathi, murty
 from lcp.kernels import active_set_pivoting as active
 from lcp.kernels import lemke
-from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
-from lcp.solvers.principal_pivoting import CottleDantzig, Murty
+from lcp.solvers.principal_pivoting import ActiveSetPivoting, CottleDantzig, Murty
 
 H, G, MU = 0.01, 9.81, 0.5
 

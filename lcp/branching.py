@@ -27,7 +27,7 @@ from lcp.enumeration import BasisSearch, EnumerationResult
 from lcp.farkas import MIN_MARGIN, ROUNDING, balanced, relative_violation
 from lcp.interruptible import interruptible
 from lcp.linear_program import linear_program
-from lcp.polish.active_set import at_bounds
+from lcp.polish import at_bounds
 from lcp.problem import LCP, MLCP, BoxLCP, stacked
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.scaling import balanced_scales

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import Vector
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
+from lcp.friction.residuals import FrictionResiduals
 from lcp.friction.residuals import measure as measure_friction
 from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
 from lcp.nonlinear.problem import MCP
@@ -81,7 +82,7 @@ def result_from_claim(
     w.flags.writeable = False
     if isinstance(problem, MLCP):
         attempts = claim.attempts or (attempt_from_claim(solver, claim, status, residual),)
-        account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
+        account = _account(solver, claim, status, residual, attempts, tolerance, clock)
         m = problem.n_free
         return MLCPResult(u=z[:m], y=z[m:], w=w, regularization=claim.regularization, **account)
     known = {
@@ -148,14 +149,19 @@ def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, 
     z.flags.writeable = False
     w.flags.writeable = False
     attempts = (attempt_from_claim(solver, claim, status, residual),)
-    account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
+    account = _account(solver, claim, status, residual, attempts, tolerance, clock)
     return MCPResult(z=z, w=w, steps=getattr(claim, "steps", ()), **account)
 
 
 def friction_attempt(problem: FrictionProblem, solver: Any, claim: FrictionClaim, tolerance: float) -> FrictionAttempt:
     """Return the attempt of a claim on a friction problem, with the status from its residuals."""
-    residual, _ = measure_friction(problem, _owned(claim.r))
-    status = status_of(claim.status, residual, tolerance)
+    residual = measure_friction(problem, _owned(claim.r))[0]
+    return _friction_attempt(solver, claim, status_of(claim.status, residual, tolerance), residual)
+
+
+def _friction_attempt(
+    solver: Any, claim: FrictionClaim, status: Status, residual: FrictionResiduals
+) -> FrictionAttempt:
     return FrictionAttempt(solver, status, claim.iterations, residual, claim.detail, _false(claim, status))
 
 
@@ -178,14 +184,11 @@ def friction_result(
     status = status_of(claim.status, residual, tolerance)
     if reduction is not None and not reduction.consistent:
         status = Status.INCONSISTENT
-    attempts = claim.attempts
-    if not attempts:
-        false = _false(claim, status)
-        attempts = (FrictionAttempt(solver, status, claim.iterations, residual, claim.detail, false),)
+    attempts = claim.attempts or (_friction_attempt(solver, claim, status, residual),)
     for vector in (r, u, v, lam):
         if vector is not None:
             vector.flags.writeable = False
-    account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
+    account = _account(solver, claim, status, residual, attempts, tolerance, clock)
     return FrictionResult(r=r, u=u, v=v, lam=lam if lam is not None and lam.size else None, **account)
 
 
@@ -195,11 +198,19 @@ def _owned(value: ArrayLike) -> Vector:
 
 
 def _account(
-    solver: Any, claim: Claim | FrictionClaim, status: Status, tolerance: float, clock: float
+    solver: Any,
+    claim: Claim | FrictionClaim,
+    status: Status,
+    residual: ResidualsLike,
+    attempts: tuple[Any, ...],
+    tolerance: float,
+    clock: float,
 ) -> dict[str, Any]:
-    """Return the fields that a result of any kind copies from the claim."""
+    """Return the fields that results of all kinds have."""
     return {
         "status": status,
+        "residual": residual,
+        "attempts": attempts,
         "iterations": claim.iterations,
         "solver": solver if claim.solver is None else claim.solver,
         "solve_time": time.perf_counter() - clock,

@@ -362,16 +362,7 @@ def horizontal_to_lcp(problem: HorizontalLCP) -> Conversion[LCP]:
 
 def _left_divided(N: Vector, right: Vector) -> Vector | None:
     """Return N^-1 right, or None if N is singular to working precision in units near one."""
-    from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
+    from lcp.factors import equilibrated
 
-    from lcp.scaling import scales
-
-    if N.shape[0] == 0:
-        return right
-    row, column = scales(np.array(N))
-    scaled = row[:, None] * N * column
-    lu, order, info = dgetrf(scaled)
-    if info > 0 or dgecon(lu, float(np.abs(scaled).sum(axis=0).max()))[0] < 1e-14:
-        return None
-    solved: Vector = column[:, None] * dgetrs(lu, order, row[:, None] * right)[0]
-    return solved
+    factors = equilibrated(N)[0]
+    return None if factors is None else factors.solve(right)

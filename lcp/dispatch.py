@@ -9,13 +9,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.conversions import CoupledBoxLCP, box_to_mlcp, coupled_to_box, mlcp_to_lcp
+from lcp.conversions import Conversion, CoupledBoxLCP, box_to_mlcp, coupled_to_box, mlcp_to_lcp
 from lcp.farkas import infeasibility_proof
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.method import SolveRequest, Traits
 from lcp.nonlinear.problem import MCP
-from lcp.polish.active_set import at_bounds, refine
+from lcp.polish import at_bounds, refine
 from lcp.problem import LCP, MLCP, BoxLCP, dense_bytes
 from lcp.reduction import reduce
 from lcp.residuals import Judged, Problem, measure
@@ -54,13 +54,13 @@ def call_any_solver(problem: Judged, solver: Any, request: SolveRequest) -> Clai
 def _claim_of(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
     traits = getattr(solver, "traits", _NO_TRAITS)
     if isinstance(problem, CoupledBoxLCP):
-        return _coupled(problem, solver, request)
+        return _converted(problem, solver, request)
     if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:
         return _densified(problem, solver, request)
     if isinstance(problem, MLCP) and not traits & Traits.MIXED:
         return _mixed(problem, solver, request)
     if isinstance(problem, BoxLCP) and not traits & Traits.BOXED:
-        return _boxed(problem, solver, request)
+        return _converted(problem, solver, request)
     return call_solver(problem, solver, request)
 
 
@@ -83,30 +83,24 @@ def _densified(problem: LCP | BoxLCP, solver: Any, request: SolveRequest) -> Cla
     return replace(claim, detail=_joined_words(claim.detail, f"M made dense ({size / 2**20:.1f} MiB)"))
 
 
-def _boxed(problem: BoxLCP, solver: Any, request: SolveRequest) -> Claim:
-    """Solve a boxed problem by `box_to_mlcp`; without free unknowns this is a plain problem."""
-    conversion = box_to_mlcp(problem)
+def _converted(problem: BoxLCP | CoupledBoxLCP, solver: Any, request: SolveRequest) -> Claim:
+    """Solve a coupled problem by `coupled_to_box`, a boxed one by `box_to_mlcp`: a plain one without free unknowns."""
+    conversion: Conversion[Any] = (
+        coupled_to_box(problem) if isinstance(problem, CoupledBoxLCP) else box_to_mlcp(problem)
+    )
     start = None if request.z0 is None else conversion.start(request.z0)
     claim = call_any_solver(conversion.problem, solver, request._replace(z0=start))
     if not np.isfinite(claim.z).all():
         return replace(claim, z=project_zero(problem), status=Status.NOT_FINITE)
     z = conversion.recover(claim.z)
-    if not measure(problem, z)[0].solved(request.tolerance):
-        z = at_bounds(problem, z, request.tolerance)
-    return replace(claim, z=z)
-
-
-def _coupled(problem: CoupledBoxLCP, solver: Any, request: SolveRequest) -> Claim:
-    """Solve a coupled problem by `coupled_to_box`."""
-    conversion = coupled_to_box(problem)
-    start = None if request.z0 is None else conversion.start(request.z0)
-    claim = call_any_solver(conversion.problem, solver, request._replace(z0=start))
-    z = conversion.recover(claim.z) if np.isfinite(claim.z).all() else np.zeros(problem.n)
-    if not measure(problem, z)[0].solved(request.tolerance):
-        # Set to zero what a difference left as rounding; friction then follows its new bounds.
-        snapped = at_bounds(problem.with_bounds_at(z), z, request.tolerance)
-        z = np.clip(snapped, (there := problem.with_bounds_at(snapped)).lo, there.hi)
-    return replace(claim, z=z)
+    if measure(problem, z)[0].solved(request.tolerance):
+        return replace(claim, z=z)
+    if not isinstance(problem, CoupledBoxLCP):
+        return replace(claim, z=at_bounds(problem, z, request.tolerance))
+    # Set to zero what a difference left as rounding; friction then follows its new bounds.
+    snapped = at_bounds(problem.with_bounds_at(z), z, request.tolerance)
+    there = problem.with_bounds_at(snapped)
+    return replace(claim, z=np.clip(snapped, there.lo, there.hi))
 
 
 def project_zero(problem: Judged) -> Vector:

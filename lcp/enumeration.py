@@ -14,7 +14,7 @@ from lcp.arrays import Vector, check_range
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.interruptible import cpu_seconds, interruptible
 from lcp.linear_program import linear_program
-from lcp.polish.active_set import at_bounds, refine
+from lcp.polish import at_bounds, refine
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of, stacked
 from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified

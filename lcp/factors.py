@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
+from lcp.scaling import entrywise_scales, scales
 
 # A pivot below this fraction of the largest entry is rounding. The matrix is expected to be equilibrated.
 _RANK = 1e-15
@@ -20,11 +21,18 @@ _LOSES = 1e-10
 _SHIFTS = (1e-12, 1e-9, 1e-6, 1e-3)
 
 
+#: Reciprocal condition number, equilibrated, under which a matrix counts as singular.
+MIN_RCOND = 1e-14
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
-    """A factorised matrix A: ``solve(b)`` is A^-1 b, with infinite or NaN entries if A is nearly singular."""
+    """A factorised matrix A: ``solve(b)`` is A^-1 b, with infinite or NaN entries if A is nearly singular.
 
-    solve: Callable[[Vector], Vector]
+    ``solve(b, True)`` is the same for the transpose.
+    """
+
+    solve: Callable[..., Vector]
 
 
 def factorized(A: Any, *, positive_definite: bool = False, symmetric_pattern: bool = False) -> Factors | None:
@@ -35,10 +43,46 @@ def factorized(A: Any, *, positive_definite: bool = False, symmetric_pattern: bo
     ordering has less fill.
     """
     if A.shape[0] == 0:
-        return Factors(np.zeros_like)
+        return Factors(lambda b, transposed=False: np.zeros_like(b))
     if isinstance(A, np.ndarray):
         return _dense(A, positive_definite)
     return _sparse(A, symmetric_pattern)
+
+
+def equilibrated(A: Any) -> tuple[Factors | None, float]:
+    """Return factors of A, dense or sparse, and its reciprocal condition number in units near one.
+
+    The factors are None if this estimate is below `MIN_RCOND`.
+    """
+    from scipy.sparse.linalg import LinearOperator, onenormest
+
+    n = A.shape[0]
+    if n == 0:
+        return factorized(A), 1.0
+    if isinstance(A, np.ndarray):
+        row, column = scales(np.ascontiguousarray(A))
+        scaled = row[:, None] * A * column
+    else:
+        from scipy import sparse
+
+        row, column = entrywise_scales(A)
+        scaled = (sparse.diags_array(row) @ A @ sparse.diags_array(column)).tocsc()
+    factors = factorized(scaled)
+    if factors is None:
+        return None, 0.0
+    inner, rcond = factors.solve, 1.0
+    if n > 1:
+        inverse = LinearOperator(A.shape, matvec=inner, rmatvec=lambda b: inner(b, True), dtype=np.float64)
+        rcond = 1.0 / (float(abs(scaled).sum(axis=0).max()) * float(onenormest(inverse)))
+    if not rcond > MIN_RCOND:
+        return None, rcond
+
+    def solve(b: Vector, transposed: bool = False) -> Vector:
+        before, behind = (column, row) if transposed else (row, column)
+        solved: Vector = (behind * inner((before * b.T).T, transposed).T).T
+        return solved
+
+    return Factors(solve), rcond
 
 
 def block(M: Any, rows: NDArray[np.intp]) -> Any:
@@ -142,12 +186,12 @@ def _dense(A: NDArray[np.float64], positive_definite: bool) -> Factors | None:
     if positive_definite:
         lower, fault = dpotrf(A, lower=1)
         if fault == 0:
-            return Factors(lambda b: dpotrs(lower, b, lower=1)[0])
+            return Factors(lambda b, transposed=False: dpotrs(lower, b, lower=1)[0])
     lu, pivots, fault = dgetrf(A)
     pivot_sizes = np.abs(np.diagonal(lu))
     if fault != 0 or not pivot_sizes.min() > _RANK * float(np.abs(A).max()):
         return None
-    return Factors(lambda b: dgetrs(lu, pivots, b)[0])
+    return Factors(lambda b, transposed=False: dgetrs(lu, pivots, b, trans=int(transposed))[0])
 
 
 def _sparse(A: Any, symmetric_pattern: bool) -> Factors | None:
@@ -156,6 +200,7 @@ def _sparse(A: Any, symmetric_pattern: bool) -> Factors | None:
     if not np.isfinite(A.data).all():
         return None
     compressed = A.tocsc()
+    lu: Any
     try:
         if symmetric_pattern:
             options = {"SymmetricMode": True}
@@ -168,4 +213,4 @@ def _sparse(A: Any, symmetric_pattern: bool) -> Factors | None:
     known = 1.0 + 0.5 * np.sin(np.arange(A.shape[0], dtype=np.float64))
     if not np.abs(lu.solve(compressed @ known) - known).max() < _LOST:
         return None
-    return Factors(lu.solve)
+    return Factors(lambda b, transposed=False: lu.solve(b, "T" if transposed else "N"))

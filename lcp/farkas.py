@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lcp.analysis.exact import integers
-from lcp.analysis.exact_branching import Branching
+from lcp.analysis.exact import Branching, integers
 from lcp.arrays import Vector
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
 from lcp.interruptible import cpu_seconds

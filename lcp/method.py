@@ -55,78 +55,68 @@ class Options(metaclass=OptionsMeta):
     def __post_init__(self) -> None:
         """Raise an error for options out of range."""
         kind: Any = type(self)
-        for name, check in _checks(kind):
-            check(self, name)
+        for name, admits, wanted in _checks(kind):
+            check_option(self, name, admits, wanted)
 
 
 @functools.cache
-def _checks(kind: Any) -> tuple[tuple[str, Callable[[Any, str], None]], ...]:
-    """Return the checks of the options of a class, by name."""
-    return tuple((option.name, option.metadata["check"]) for option in fields(kind) if "check" in option.metadata)
+def _checks(kind: Any) -> tuple[tuple[str, Callable[[Any], bool], str], ...]:
+    """Return the options of a class: their names, tests and texts."""
+    return tuple((option.name, *option.metadata["check"]) for option in fields(kind) if "check" in option.metadata)
+
+
+def check_option(owner: Any, name: str, admits: Callable[[Any], bool], wanted: str) -> None:
+    """Raise an error that says what is ``wanted`` unless ``owner.name`` passes the test."""
+    value = getattr(owner, name)
+    if not admits(value):
+        raise ProblemError(f"{type(owner).__name__}.{name} must {wanted.replace('{name}', name)}, got {value!r}")
+
+
+def _option(default: Any, admits: Callable[[Any], bool], wanted: str) -> Any:
+    """Define an option that passes a test, or is None if that is the default."""
+    check = admits if default is not None else lambda value: value is None or admits(value)
+    return field(default=default, metadata={"check": (check, wanted)})
 
 
 def integer_option(default: int | None, *, least: int = 0, most: int = sys.maxsize) -> Any:
     """Define an option that is an integer in [least, most], or None if that is the default."""
-    return _option(default, functools.partial(check_integer, least=least, most=most, optional=default is None))
+
+    def admits(value: Any) -> bool:
+        integral = type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
+        return integral and least <= value <= most
+
+    return _option(default, admits, f"be a whole number >= {least}{f' and <= {most}' if most < sys.maxsize else ''}")
 
 
 def real_option(default: float | None, *, least: float, most: float, open_ends: bool = False) -> Any:
     """Define an option that is a number in [least, most] (``open_ends``: between), or None if that is the default."""
-    check = functools.partial(check_real, least=least, most=most, open_ends=open_ends, optional=default is None)
-    return _option(default, check)
+
+    def admits(value: Any) -> bool:
+        given = number(value)
+        return least < given < most if open_ends else least <= given <= most
+
+    sign = "<" if open_ends else "<="
+    return _option(default, admits, f"satisfy {least} {sign} {{name}} {sign} {most}")
+
+
+def is_positive(value: Any) -> bool:
+    """Return True for a positive number; infinity means no limit."""
+    return number(value) > 0.0
 
 
 def positive_option(default: float) -> Any:
     """Define an option that is a positive number; infinity means no limit."""
-    return _option(default, check_positive)
+    return _option(default, is_positive, "be positive")
 
 
 def bool_option(default: bool) -> Any:
     """Define an option that is True or False."""
-    return _option(default, check_bool)
+    return _option(default, lambda value: isinstance(value, bool), "be True or False")
 
 
 def choice_option(default: str, choices: tuple[str, ...]) -> Any:
     """Define an option that is one of ``choices``."""
-    return _option(default, functools.partial(check_choice, choices=choices))
-
-
-def _option(default: Any, check: Callable[[Any, str], None]) -> Any:
-    return field(default=default, metadata={"check": check})
-
-
-def check_integer(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsize, optional: bool = False) -> None:
-    """Raise an error unless ``owner.name`` is an integer in [least, most] (or None if ``optional``)."""
-    value: Any = getattr(owner, name)
-    if optional and value is None:
-        return
-    integral = type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
-    if not (integral and least <= value <= most):
-        above = integral and value > most
-        limit = f" and <= {most}" if above or most < sys.maxsize else ""
-        raise ProblemError(f"{type(owner).__name__}.{name} must be a whole number >= {least}{limit}, got {value!r}")
-
-
-def check_real(
-    owner: Any, name: str, *, least: float, most: float, open_ends: bool = False, optional: bool = False
-) -> None:
-    """Raise an error unless ``owner.name`` is a number in [least, most] (``open_ends``: strictly between), or None."""
-    value = getattr(owner, name)
-    if optional and value is None:
-        return
-    given = number(value)
-    if not (least < given < most if open_ends else least <= given <= most):
-        sign = "<" if open_ends else "<="
-        raise ProblemError(
-            f"{type(owner).__name__}.{name} must satisfy {least} {sign} {name} {sign} {most}, got {value!r}"
-        )
-
-
-def check_positive(owner: Any, name: str) -> None:
-    """Raise an error unless ``owner.name`` is a positive number (infinity is allowed, for limits)."""
-    value = getattr(owner, name)
-    if not number(value) > 0.0:
-        raise ProblemError(f"{type(owner).__name__}.{name} must be positive, got {value!r}")
+    return _option(default, lambda value: value in choices, f"be one of {', '.join(choices)}")
 
 
 def number(value: object) -> float:
@@ -139,20 +129,6 @@ def number(value: object) -> float:
         return float(value)
     except OverflowError:
         return math.nan
-
-
-def check_bool(owner: Any, name: str) -> None:
-    """Raise an error unless ``owner.name`` is True or False."""
-    value = getattr(owner, name)
-    if not isinstance(value, bool):
-        raise ProblemError(f"{type(owner).__name__}.{name} must be True or False, got {value!r}")
-
-
-def check_choice(owner: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Raise an error unless ``owner.name`` is one of ``choices``."""
-    value = getattr(owner, name)
-    if value not in choices:
-        raise ProblemError(f"{type(owner).__name__}.{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_solver(name: str, solver: Any, example: str = "Lemke()") -> None:

@@ -1,9 +1,9 @@
 """Solutions along a line of right-hand sides: parametric principal pivoting, which follows turning points.
 
-With t as one more variable, w - M z - t d = q and the complementary pairs describe edges of a path. t enters the basis
-of the solution at t = 0. The blocking variable leaves, its complement enters, and t, which is free, stays. On each edge
-one variable outside the basis grows, and t grows, falls or is constant; for a P-matrix it always grows. Ties are broken
-by the path of the perturbed data q + B (e, e^2, ...), B the first basis. This path visits no vertex twice.
+With t as one more variable, w - M z - t d = q and the complementary pairs describe edges of a path. It is a
+`ComplementaryPath` with t between zero and its last value. t enters the basis of the solution at t = 0. The blocking
+variable leaves, its complement enters, and t stays. On each edge one variable outside the basis grows, and t grows,
+falls or is constant; for a P-matrix it always grows. Every vertex is solved again from the data.
 
 R. W. Cottle, Monotone solutions of the parametric linear complementarity problem, Mathematical Programming 3 (1972);
 R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section 4.5 (parametric principal
@@ -19,21 +19,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector
+from lcp.factors import solution
 from lcp.interruptible import interruptible
 from lcp.method import number
-from lcp.problem import LCP, MLCP, stacked
+from lcp.problem import LCP, MLCP, bounds_of, stacked
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import MLCPResult, Result
-from lcp.scaling import scales
+from lcp.scaling import ScaledBox, scales
 from lcp.solve import check_tolerance, solve
+from lcp.solvers.complementary_path import ComplementaryPath
 from lcp.solvers.enumeration import Enumeration
 from lcp.solvers.lemke import Lemke
 from lcp.status import ProblemError, Status
 
-# Size of an entry of an entering column, relative to the largest, from which it blocks; tolerance of ties relative to
-# the largest basic variable; fractions of the line and of z below which a vertex repeats the last one; least pivot of a
-# regular factor.
-_PIVOT, _TIE, _SAME, _SINGULAR = 1e-11, 1e-13, 1e-12, 1e-14
+# Fraction of the largest unknown below which one is zero at t = 0; fractions of the line and of z below which a vertex
+# repeats the last one.
+_TIE, _SAME = 1e-13, 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +127,7 @@ def parametric(
 ) -> ParametricPath:
     """Compute the path of solutions of LCP(M, q + t * direction) from t = 0 to t = ``to``, which can be negative.
 
-    Each pivot factors a basis anew: n^3 / 3 multiply-adds. M is made dense.
+    Each pivot factors a basis: n^3 / 3 multiply-adds. M is made dense.
 
     Parameters
     ----------
@@ -201,18 +202,14 @@ def _moved(problem: LCP | MLCP, direction: Vector, t: float) -> LCP | MLCP:
 
 
 class _PathFollower:
-    """State of one path, in scaled units, t as a fraction of ``to``. Variables: x_j is j, w_i size + i, t 2 size."""
+    """State of one path, in scaled units, t as a fraction of ``to``."""
 
     def __init__(self, problem: LCP | MLCP, direction: Vector, to: float, follow: bool, max_pivots: int) -> None:
         self._problem, self._to, self._follow, self._limit = problem, to, follow, max_pivots
         K, k, self._m = stacked(problem)
-        self._size = k.shape[0]
-        row, self._column = scales(K)
-        change = to * row * direction
-        self._columns = np.hstack([-row[:, None] * K * self._column, np.eye(self._size), -change[:, None]])
-        self._k = row * k
-        self._load = float(np.maximum(np.abs(self._k), np.abs(change)).max(initial=0.0))
-        self._T = 2 * self._size
+        row, column = scales(K)
+        self._box = ScaledBox(row[:, None] * K * column, row * k, *bounds_of(problem), column, False, False)
+        self._change = to * row * direction
         self.t: list[float] = []
         self.z: list[Vector] = []
         self.bases: list[tuple[int, ...]] = []
@@ -221,46 +218,41 @@ class _PathFollower:
 
     def run(self, tolerance: float) -> tuple[Status, str, Any]:
         """Follow the path and return its status."""
-        first, basis = self._begin(tolerance)
-        if basis is None:
+        first, path = self._begin(tolerance)
+        if path is None:
             status = Status.SINGULAR_BASIS if first.solved else first.status
             return status, f"at t = 0: {first.describe()}", first
-        if self._to == 0.0:
-            self._keep(basis, self._values(basis, 0.0), 0.0, ())
-            return Status.SOLVED, "", None
-        start, entering, x, now = self._columns[:, basis], self._T, self._values(basis, 0.0), 0.0
-        self._keep(basis, x, 0.0, ())
+        try:
+            self._keep(self._point(path), 0.0, ())
+            return (Status.SOLVED, "", None) if self._to == 0.0 else self._followed(path)
+        except np.linalg.LinAlgError:
+            at = self._to * self.t[-1] if self.t else 0.0
+            return Status.SINGULAR_BASIS, f"a basis became singular at t = {at:.6g}", None
+
+    def _followed(self, path: ComplementaryPath) -> tuple[Status, str, Any]:
+        """Pivot until t leaves the basis at the end of the line or at zero, or a limit is reached."""
+        n, m, end = path.n, self._m, 2 * path.n
+        entering, rising = end, True
         while True:
-            u = self._solved(basis, self._columns[:, entering])
-            if not (np.isfinite(u).all() and np.isfinite(x).all()):
-                return Status.SINGULAR_BASIS, f"a basis became singular at t = {self._to * now:.6g}", None
-            at = None if entering == self._T else basis.index(self._T)
-            rate = 1.0 if at is None else -float(u[at])
-            if abs(rate) <= _PIVOT * float(np.abs(u).max(initial=0.0)):
-                rate = 0.0  # a segment at one t
-            leaving = self._leaving(basis, x, u, start)
-            length = np.inf if leaving is None else max(float(x[leaving]), 0.0) / float(u[leaving])
-            active = tuple(sorted(j - self._m for j in {*basis, entering} if self._m <= j < self._size))
-            arrived = rate > 0.0 and (1.0 - now) / rate <= length + _SAME / rate
-            if arrived or (leaving is not None and leaving == at):
-                end = 1.0 if arrived else 0.0
-                ended = [entering if j == self._T else j for j in basis]
-                if self._keep(ended, self._values(ended, end), end, active) and not self._follow:
-                    return Status.TURNED_BACK, self._first_turn(), None
+            active = tuple(sorted(j - m for j in {*path.basis.tolist(), entering} if m <= j < n))
+            # The end of the line has precedence over variables that block with it, t = 0 has not.
+            arrives = entering == end or path.rate(end, entering, rising) > 0.0
+            leaving = path.enter(entering, rising, (end,) if arrives else ())
+            if leaving < 0:
+                return Status.RAY_TERMINATION, f"z grows for ever at t = {self._to * self.t[-1]:.6g}", None
+            if leaving != end:
+                if self.pivots >= self._limit:
+                    return Status.ITERATION_LIMIT, f"{self.pivots} pivots, at t = {self._to * self.t[-1]:.6g}", None
+                self.pivots += 1
+                entering, rising = path.complement(leaving)
+            z = self._point(path)
+            if self._keep(z, path.value(end), active) and not self._follow:
+                return Status.TURNED_BACK, self._first_turn(), None
+            if leaving == end:
+                arrived = path.value(end) > 0.0
                 return (
                     (Status.SOLVED, "", None) if arrived else (Status.TURNED_BACK, "the path came back to t = 0", None)
                 )
-            if leaving is None:
-                return Status.RAY_TERMINATION, f"z grows for ever at t = {self._to * now:.6g}", None
-            if self.pivots >= self._limit:
-                return Status.ITERATION_LIMIT, f"{self.pivots} pivots, at t = {self._to * now:.6g}", None
-            self.pivots += 1
-            left, basis[leaving] = basis[leaving], entering
-            entering = left + self._size if left < self._size else left - self._size
-            x = self._values(basis, None)
-            now = float(x[basis.index(self._T)])
-            if np.isfinite(x).all() and self._keep(basis, x, now, active) and not self._follow:
-                return Status.TURNED_BACK, self._first_turn(), None
 
     def _first_turn(self) -> str:
         """Drop the points after the first turning point; return a text about it."""
@@ -268,25 +260,19 @@ class _PathFollower:
         del self.t[end:], self.z[end:], self.bases[end - 1 :]
         return f"t turns back at {self._to * self.t[-1]:.6g}"
 
-    def _solved(self, basis: list[int], right: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return B^-1 times one or more columns, with one refinement; NaN if B is singular."""
-        from scipy.linalg.lapack import dgetrf, dgetrs
+    def _point(self, path: ComplementaryPath) -> Vector:
+        """Compute the basic values from the data; return z (n,), or raise `LinAlgError` if the basis is singular."""
+        x = solution(path.columns[:, path.basis], self._box.q - path.columns[:, path.outside] @ path.at)
+        if x is None:
+            raise np.linalg.LinAlgError
+        path.x = x
+        z, inside = np.zeros(path.n), path.basis < path.n
+        z[path.basis[inside]] = x[inside]
+        z[self._m :] = np.maximum(z[self._m :], 0.0)
+        return self._box.original(z)
 
-        B = self._columns[:, basis]
-        lu, order, _ = dgetrf(B)
-        diagonal = np.abs(np.diag(lu))
-        if not (diagonal > _SINGULAR * diagonal.max(initial=0.0)).all():
-            return np.full_like(right, np.nan)
-        x = dgetrs(lu, order, right)[0]
-        refined: NDArray[np.float64] = x - dgetrs(lu, order, B @ x - right)[0]
-        return refined
-
-    def _values(self, basis: list[int], t: float | None) -> Vector:
-        """Return the basic variables: at t, or None if t is basic."""
-        return self._solved(basis, self._k if t is None else self._k - t * self._columns[:, self._T])
-
-    def _begin(self, tolerance: float) -> tuple[Any, list[int] | None]:
-        """Return a solution at t = 0 and its basis; None if there is no regular basis."""
+    def _begin(self, tolerance: float) -> tuple[Any, ComplementaryPath | None]:
+        """Return a solution at t = 0 and a path from its basis; None if there is no regular basis."""
         first: Any = None
         # The default solver can return a point between vertices; the other solvers return a vertex, if they succeed.
         for solver in (None, Lemke(), Enumeration()):
@@ -297,39 +283,21 @@ class _PathFollower:
                     break
                 continue
             x = np.concatenate([result.u, result.y]) if isinstance(result, MLCPResult) else result.z
-            x = x / self._column
-            y = x[self._m :]
-            positive = y > _TIE * float(y.max(initial=0.0))
-            basis = [*range(self._m), *(self._m + i + (0 if up else self._size) for i, up in enumerate(positive))]
-            values = self._values(basis, 0.0)[self._m :]
+            x = x / self._box.unit
+            basic = x > _TIE * float(x[self._m :].max(initial=0.0))
+            basic[: self._m] = True
+            try:
+                path = ComplementaryPath(self._box, self._change, np.zeros_like(basic), self._limit, np.inf, basic)
+            except np.linalg.LinAlgError:
+                continue
+            path.high[-1] = 1.0
+            values = path.x[self._m :]
             if (values >= -1e-9 * max(1e-300, float(np.abs(values).max(initial=0.0)))).all():
-                return result, basis
+                return result, path
         return first, None
 
-    def _leaving(self, basis: list[int], x: Vector, u: Vector, start: NDArray[np.float64]) -> int | None:
-        """Return the row of the variable that first reaches zero as the entering one grows; ties lexicographically."""
-        # t is such a variable too: the path is not followed below zero.
-        bounded = np.array([self._m <= j for j in basis])
-        rows = np.flatnonzero(bounded & (u > _PIVOT * float(np.abs(u).max(initial=0.0))))
-        if rows.shape[0] == 0:
-            return None
-        error = _TIE * max(float(np.abs(x[bounded]).max(initial=0.0)), self._load)
-        rows = _least(np.maximum(x[rows], 0.0), u[rows], rows, error)
-        if rows.shape[0] > 1:
-            inverse = self._solved(basis, start)
-            for j in range(self._size):
-                if rows.shape[0] == 1:
-                    break
-                rows = _least(inverse[rows, j], u[rows], rows, 1e-11 * float(np.abs(inverse[:, j]).max()))
-        return int(rows[np.argmax(u[rows])])
-
-    def _keep(self, basis: list[int], x: Vector, t: float, active: tuple[int, ...]) -> bool:
+    def _keep(self, z: Vector, t: float, active: tuple[int, ...]) -> bool:
         """Add a breakpoint, unless it repeats the last one; return True if t turned back on the way to it."""
-        z = np.zeros(self._size)
-        for j, value in zip(basis, x.tolist(), strict=True):
-            if j < self._size:
-                z[j] = value if j < self._m else max(value, 0.0)
-        z *= self._column
         t = next((end for end in (0.0, 1.0) if abs(t - end) <= _SAME), t)
         if self.t:
             size = np.maximum(np.abs(z), np.abs(self.z[-1])).max(initial=0.0)
@@ -347,11 +315,3 @@ class _PathFollower:
             self.turning_points.append(int(moving[-2]) + 1)
             return True
         return False
-
-
-def _least(values: Vector, divisors: Vector, rows: NDArray[np.intp], error: float) -> NDArray[np.intp]:
-    """Return the rows with the least ratio, and rows as near to it as the error of the values allows."""
-    ratios, errors = values / divisors, error / divisors
-    best = int(np.argmin(ratios))
-    kept: NDArray[np.intp] = rows[ratios - errors <= ratios[best] + errors[best]]
-    return kept

@@ -23,8 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.analysis.exact import doubles
-from lcp.analysis.exact_branching import nonnegative, to_scaled_integers
+from lcp.analysis.exact import doubles, nonnegative, to_scaled_integers
 from lcp.arrays import Vector, check_range, checked_vector
 from lcp.farkas import EXACT, Farkas, candidates
 from lcp.problem import LCP, MLCP

@@ -147,7 +147,7 @@ def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray
             return _measure_box(problem.with_bounds_at(z if np.isfinite(z).all() else np.zeros_like(z)), z)
         return _measure_box(problem, z)
     if problem.sparse:
-        return _measure_sparse(problem, z)
+        return _measure_box(problem, z)
     k, n = _kernel(), z.shape[0]
     w, work = np.empty(n), np.empty(k.SIZE + k.WORK * n)
     k.lcp_measures(
@@ -202,23 +202,47 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
     w = rows[m:].copy()
     if not (np.isfinite(rows).all() and np.isfinite(x).all()):
         return replace(NOT_FINITE, equations=np.inf, equations_scaled=np.inf), w
-    u_size, y_size = _largest(u), _largest(y)
-    unit = np.abs(problem._k) + row_abs_max(problem._K[:, :m]) * u_size + row_abs_max(problem._K[:, m:]) * y_size
-    part = _relative(rows, unit)
-    y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
-    one_sided = _one_sided(y, w, np.minimum(y_part, part[m:]), backward_error(problem, x))
-    return replace(one_sided, equations=_largest(rows[:m]), equations_scaled=_largest(part[:m])), w
+    unit = np.abs(problem._k) + row_abs_max(problem._K[:, :m]) * _largest(u)
+    unit += row_abs_max(problem._K[:, m:]) * _largest(y)
+    zero, none = np.zeros(y.shape[0]), np.full(y.shape[0], np.inf)
+    measures = _measures(zero, none, y, w, unit[m:], backward_error(problem, x))
+    part = _relative(rows[:m], unit[:m])
+    return replace(measures, equations=_largest(rows[:m]), equations_scaled=_largest(part)), w
 
 
-def _one_sided(z: Vector, w: Vector, scaled: Vector, error: float) -> Residuals:
-    """Return the residuals of finite z and w, given the scaled ones and the backward error."""
-    with np.errstate(over="ignore"):
-        gap = abs(float(z @ w))
+def _measure_box(problem: LCP | BoxLCP, z: Vector, w: Vector | None = None) -> tuple[Residuals, Vector]:
+    """Return the two-sided measures of z and w, which is M z + q unless given; a sparse M stays sparse."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if w is None:
+            w = np.asarray(problem._M @ z + problem._q)
+        unit = np.abs(problem._q) + problem._row_size * _largest(z)
+    if not (np.isfinite(w).all() and np.isfinite(z).all()):
+        return NOT_FINITE, w
+    return _measures(*bounds_of(problem), z, w, unit, backward_error(problem, z)), w
+
+
+def _measures(lo: Vector, hi: Vector, z: Vector, w: Vector, unit: Vector, error: float) -> Residuals:
+    """Return the measures of finite z and w: z - mid(lo, hi, z - w) in place of min(z, w).
+
+    ``unit`` (n,) is the size of the terms of each row, ``error`` the backward error.
+    """
+    above, below = z - lo, z - hi
+    # If z is zero it has no size; the distance to its nearest bound is then the unit.
+    nearest = np.minimum(np.abs(above), np.abs(below))
+    z_unit = np.maximum(_largest(z), np.where(np.isfinite(nearest), nearest, 0.0))
+    safe = np.where(z_unit > 0.0, z_unit, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if (lo == 0.0).all() and np.isinf(hi).all():
+            gap = abs(float(z @ w))
+        else:
+            room = np.where(w > 0.0, np.abs(above), np.abs(below))
+            products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
+            gap = float(products.sum())
     return Residuals(
-        natural_map=_largest(np.minimum(z, w)),
-        scaled=_largest(scaled),
-        fischer_burmeister=_largest(z + w - np.hypot(z, w)),
-        min_z=float(z.min()) if z.size else 0.0,
+        natural_map=_largest(_middle(above, w, below)),
+        scaled=_largest(_middle(above / safe, _relative(w, unit), below / safe)),
+        fischer_burmeister=_largest(_fischer(above, -_fischer(-below, -w))),
+        min_z=float(np.minimum(above, -below).min()) if z.size else 0.0,
         min_w=float(w.min()) if w.size else 0.0,
         gap=gap,
         backward_error=error,
@@ -230,52 +254,11 @@ def _middle(low: NDArray[np.float64], w: NDArray[np.float64], high: NDArray[np.f
     return np.maximum(high, np.minimum(low, w))
 
 
-def _measure_box(problem: BoxLCP, z: Vector, w: Vector | None = None) -> tuple[Residuals, Vector]:
-    """Return the two-sided measures: z - mid(lo, hi, z - w) in place of min(z, w); w as given, or M z + q."""
-    if w is None:
-        with np.errstate(invalid="ignore", over="ignore"):
-            w = np.asarray(problem._M @ z + problem._q)
-    if not (np.isfinite(w).all() and np.isfinite(z).all()):
-        return NOT_FINITE, w
-    above, below = z - problem.lo, z - problem.hi
-    z_size = _largest(z)
-    # If z is zero it has no size; the distance to its nearest bound is then the unit.
-    nearest = np.minimum(np.abs(above), np.abs(below))
-    z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))
-    safe = np.where(z_unit > 0.0, z_unit, 1.0)
-    w_part = _relative(w, np.abs(problem._q) + problem._row_size * z_size)
-    room = np.where(w > 0.0, np.abs(above), np.abs(below))
-    products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
-    fischer = _fischer(above, _fischer(-below, -w) * -1.0)
-    residual = Residuals(
-        natural_map=_largest(_middle(above, w, below)),
-        scaled=_largest(_middle(above / safe, w_part, below / safe)),
-        fischer_burmeister=_largest(fischer),
-        min_z=float(np.minimum(above, -below).min()) if z.size else 0.0,
-        min_w=float(w.min()) if w.size else 0.0,
-        gap=float(products.sum()),
-        backward_error=backward_error(problem, z),
-    )
-    return residual, w
-
-
 def _fischer(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a + b - sqrt(a^2 + b^2), which tends to b as a grows without bound."""
     finite = np.isfinite(a)
     safe = np.where(finite, a, 1.0)
     return np.where(finite, safe + b - np.hypot(safe, b), b)
-
-
-def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
-    """Return the measures of z in a sparse LCP and w, as `measure`, without forming a dense matrix."""
-    M, q = problem._M, problem._q
-    with np.errstate(invalid="ignore", over="ignore"):
-        w: NDArray[np.float64] = M @ z + q
-        z_size = _largest(z)
-        scaled = np.minimum(z / z_size if z_size > 0.0 else z, _relative(w, np.abs(q) + problem._row_size * z_size))
-    if not (np.isfinite(w).all() and np.isfinite(z).all()):
-        return NOT_FINITE, w
-    return _one_sided(z, w, scaled, backward_error(problem, z)), w
 
 
 def sparse_backward_error(M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:

@@ -29,27 +29,12 @@ def scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def balanced_scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Do the same as `scales`, after scaling the geometric means of extreme entries of rows and columns to one.
+    """Do the same as `scales`, after `lcp.kernels.equilibrate.balance`, which keeps small entries of the diagonal."""
+    from lcp.kernels.equilibrate import balance
 
-    Largest entries do not show all differences of units: in [[h/m, 1], [mu, 0]] every row and column already has a one,
-    and the first entry of a heavy body remains tiny. R. Fourer, Solving staircase linear programs by the simplex
-    method, Mathematical Programming 23 (1982). Entries that are rounding compared with their row or column do not
-    count.
-    """
     n = K.shape[0]
-    row: NDArray[np.float64] = np.ones(n)
-    column: NDArray[np.float64] = np.ones(n)
-    size = np.abs(K)
-    noise = 1e-14 * np.maximum(size.max(axis=1, initial=0.0)[:, None], size.max(axis=0, initial=0.0))
-    size = np.where(size > noise, size, 0.0)
-    for _ in range(8):
-        for axis, factor in ((1, row), (0, column)):
-            scaled = row[:, None] * size * column
-            most = scaled.max(axis=axis, initial=0.0)
-            least = np.where(scaled > 0.0, scaled, np.inf).min(axis=axis, initial=np.inf)
-            mean = np.sqrt(most) * np.sqrt(np.where(most > 0.0, least, 1.0))
-            factor /= np.where(most > 0.0, mean, 1.0)
-    row, column = np.exp2(np.round(np.log2(row))), np.exp2(np.round(np.log2(column)))
+    row, column = np.empty(n), np.empty(n)
+    balance(np.ascontiguousarray(K), row, column, np.empty(3 * n))
     second_row, second_column = scales(row[:, None] * K * column)
     return row * second_row, column * second_column
 

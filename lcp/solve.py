@@ -13,7 +13,7 @@ from lcp.arrays import checked_vector
 from lcp.claims import friction_result, horizontal_result, nonlinear_result, result_from_claim
 from lcp.conversions import CoupledBoxLCP, HorizontalLCP, check_kind, horizontal_to_mlcp
 from lcp.dispatch import Solver, call_any_solver, call_friction_solver, call_solver
-from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
+from lcp.friction.global_problem import GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
@@ -216,39 +216,24 @@ def _solve_friction(
     if not getattr(solver, "traits", Traits.CONE) & Traits.CONE:
         raise ProblemError(f"{type(solver).__name__} solves no friction problems; lcp.ALL_FRICTION_SOLVERS do")
     bound = DEFAULT_FRICTION_TOLERANCE if tolerance is None else tolerance
-    start = _start(z0, problem.m)
-    clock = time.perf_counter()
+    request = SolveRequest(_start(z0, problem.m), bound, trace)
 
     def solved() -> FrictionResult:
-        return _solved_friction(problem, solver, start, bound, trace, clock)
+        clock = time.perf_counter()
+        with np.errstate(all="ignore"):
+            reduction = problem.reduce() if isinstance(problem, GlobalFrictionProblem) else None
+            local = cast(FrictionProblem, problem if reduction is None else reduction.problem)
+            if reduction is not None and not reduction.consistent:
+                detail = "the equations M v = H r + f + G lambda, G' v + b = 0 have no solution"
+                claim = FrictionClaim(np.zeros(local.m), Status.INCONSISTENT, 0, detail)
+            elif not local._q.any():
+                # r = 0 solves it for any W, because the problem is homogeneous.
+                claim = FrictionClaim(np.zeros(local.m), Status.SOLVED, 0, "q = 0" if local.m else "no contact")
+            else:
+                claim = call_friction_solver(local, solver, request)
+            return friction_result(local, reduction, solver, claim, bound, clock)
 
     return solved() if problem.m < LARGE else run_interruptibly(solved)
-
-
-def _solved_friction(
-    problem: FrictionProblem | GlobalFrictionProblem,
-    solver: Any,
-    start: NDArray[np.float64] | None,
-    bound: float,
-    trace: bool,
-    clock: float,
-) -> FrictionResult:
-    with np.errstate(all="ignore"):
-        reduction: FrictionReduction | None = None
-        local = problem
-        if isinstance(problem, GlobalFrictionProblem):
-            reduction = problem.reduce()
-            local = reduction.problem
-        assert isinstance(local, FrictionProblem)
-        if reduction is not None and not reduction.consistent:
-            detail = "the equations M v = H r + f + G lambda, G' v + b = 0 have no solution"
-            claim = FrictionClaim(np.zeros(local.m), Status.INCONSISTENT, 0, detail)
-        elif not local._q.any():
-            # r = 0 solves it for any W, because the problem is homogeneous.
-            claim = FrictionClaim(np.zeros(local.m), Status.SOLVED, 0, "q = 0" if local.m else "no contact")
-        else:
-            claim = call_friction_solver(local, solver, SolveRequest(start, bound, trace))
-        return friction_result(local, reduction, solver, claim, bound, clock)
 
 
 def _solve_nonlinear(problem: MCP, solver: Any, z0: Any, tolerance: float | None, trace: bool) -> MCPResult:

@@ -10,7 +10,7 @@ from refusals import assert_messages
 from scipy import sparse
 
 import lcp
-from lcp.friction.infeasibility import NoAdmissibleMotion
+from lcp.friction.solvers.contact_strategies import NoAdmissibleMotion
 from lcp.kernels.cone_measures import project_cones
 
 EYE = np.eye(3)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import lcp
 from lcp import Traits, conformance
-from lcp.conformance.checking import CLASSES, random_problems
+from lcp.conformance import CLASSES, random_problems
 
 
 @pytest.mark.parametrize("solver", [*lcp.ALL_SOLVERS, lcp.Cascade], ids=lambda cls: cls.__name__)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lcp
-from lcp.conformance.checking import converted_entries
+from lcp.conformance import converted_entries
 
 
 def contacts(seed: int) -> lcp.CoupledBoxLCP:

@@ -14,7 +14,7 @@ from scaled_stacks import MOTIONS, PATTERNS, Data, scaled_definite, stack
 import lcp
 from lcp import ExtendedLemke
 from lcp.kernels.extended_lemke import ExtendedTableau, leaving_row_extended
-from lcp.polish.extended import round_to_float64, solve_basis_extended
+from lcp.polish import round_to_float64, solve_basis_extended
 
 
 @pytest.mark.parametrize(("n", "error"), [(6, 3e-16), (10, 3e-16), (12, 3e-16), (15, 1e-12)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import lcp
 from lcp import infeasibility_proof
-from lcp.analysis.exact_branching import nonnegative
+from lcp.analysis.exact import nonnegative
 from lcp.farkas import Farkas, balanced
 
 

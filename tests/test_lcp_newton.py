@@ -13,9 +13,7 @@ import lcp
 from lcp import FischerNewton, MinMapNewton
 from lcp.factors import solution
 from lcp.scaling import scaled_box
-from lcp.solvers.fischer_newton import fischer_burmeister
-from lcp.solvers.min_map_newton import natural_map
-from lcp.solvers.newton import smoothed
+from lcp.solvers.nonsmooth_newton import fischer_burmeister, natural_map, smoothed
 
 SOLVERS = [
     MinMapNewton(),

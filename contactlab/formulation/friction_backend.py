@@ -230,7 +230,7 @@ def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
     residuals than a step does. If the active rows do not help and the residual exceeds `CLOSE`, an LCP solver continues
     from z.
     """
-    from lcp.polish.active_set import refine
+    from lcp.polish import refine
 
     before = balanced_residual(problem, z)
     if before <= ROUNDING:

@@ -12,25 +12,24 @@ every neighbourhood make the B-subdifferential); Cottle, Pang and Stone (1992), 
 
 from __future__ import annotations
 
-import warnings
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector, row_abs_max, shaped_matrix
 from lcp.conversions import check_kind
+from lcp.factors import MIN_RCOND, equilibrated
 from lcp.interruptible import interruptible
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result
-from lcp.scaling import scales
 from lcp.status import ProblemError, Status
 
 _CHOICES = ("strict", "weak")
-#: Reciprocal condition number, equilibrated, under which an active block counts as singular.
-MIN_RCOND = 1e-14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,14 +75,12 @@ def to_vector(problem: Problem, z: ArrayLike | Result | MLCPResult) -> Vector:
     return checked_vector("z", z, problem.n)
 
 
-class _Factor(Protocol):
-    """Factored active block."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Factor:
+    """Factored active block: ``solve(b, transposed)`` is A^-1 b, or the least-squares solution of least norm."""
 
+    solve: Callable[..., Any]
     rcond: float
-
-    def solve(self, b: Any, transposed: bool = False) -> Any:
-        """Return A^-1 b, or the least-squares solution of least norm; with ``transposed`` the same for A^T."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,82 +269,22 @@ def _classify_unknowns(form: BoxForm, x: Vector, threshold: float) -> tuple[Any,
 
 
 def _factored(form: BoxForm, active: NDArray[np.intp]) -> _Factor:
-    if active.size == 0:
-        return _Dense(np.zeros((0, 0)))
+    """Return the factors of the active block, or its pseudo-inverse if it is singular; a sparse block stays sparse."""
+    block = form.M[active][:, active] if form.sparse else form.M[np.ix_(active, active)]
+    factors, rcond = equilibrated(block)
+    if factors is not None:
+        return _Factor(factors.solve, rcond)
     if form.sparse:
-        return _sparse(form.M[active][:, active].tocsc())
-    return _Dense(np.ascontiguousarray(form.M[np.ix_(active, active)]))
+        return _Factor(functools.partial(_least_norm, block), rcond)
+    inverse = np.linalg.pinv(block, rcond=1e-12)
+    return _Factor(lambda b, transposed=False: (inverse.T if transposed else inverse) @ b, rcond)
 
 
-class _Dense:
-    """LU factors of the equilibrated block, or its pseudo-inverse if it is singular."""
+def _least_norm(block: Any, b: Any, transposed: bool = False) -> Any:
+    """Return the least-squares solution of least norm for a sparse block, or its transpose, and b (k,) or (k, m)."""
+    from scipy.sparse.linalg import lsmr
 
-    def __init__(self, block: Vector) -> None:
-        from scipy.linalg import get_lapack_funcs, lu_factor
-
-        self.rcond = 1.0
-        self._inverse: Vector | None = None
-        if block.shape[0] == 0:
-            self._inverse = block
-            return
-        self._row, self._column = scales(block)
-        scaled = self._row[:, None] * block * self._column
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self._lu = lu_factor(scaled, check_finite=False)
-        estimate: Any = get_lapack_funcs("gecon", (scaled,))
-        self.rcond = float(estimate(self._lu[0], np.abs(scaled).sum(axis=0).max())[0])
-        if not self.rcond > MIN_RCOND:
-            self._inverse = np.asarray(np.linalg.pinv(block, rcond=1e-12), dtype=np.float64)
-
-    def solve(self, b: Any, transposed: bool = False) -> Any:
-        """Return the block's inverse, or its transpose's, times b (k,) or (k, m)."""
-        from scipy.linalg import lu_solve
-
-        if self._inverse is not None:
-            return (self._inverse.T if transposed else self._inverse) @ b
-        before, behind = (self._column, self._row) if transposed else (self._row, self._column)
-        return (behind * lu_solve(self._lu, (before * b.T).T, trans=1 if transposed else 0, check_finite=False).T).T
-
-
-@dataclass(eq=False)
-class _Sparse:
-    """Sparse LU factors."""
-
-    lu: Any
-    rcond: float
-
-    def solve(self, b: Any, transposed: bool = False) -> Any:
-        return self.lu.solve(b, "T" if transposed else "N")
-
-
-@dataclass(eq=False)
-class _LeastNorm:
-    """Least-squares solutions of least norm of a singular sparse block, by iteration."""
-
-    block: Any
-    rcond: float
-
-    def solve(self, b: Any, transposed: bool = False) -> Any:
-        """Return the least-squares solution of least norm for the block, or its transpose, and b (k,) or (k, m)."""
-        from scipy.sparse.linalg import lsmr
-
-        if b.ndim == 2:
-            return np.column_stack([self.solve(column, transposed) for column in b.T])
-        block = self.block.T if transposed else self.block
-        return lsmr(block, b, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * b.shape[0])[0]
-
-
-def _sparse(block: Any) -> _Factor:
-    from scipy.sparse.linalg import LinearOperator, onenormest, splu
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            lu: Any = splu(block)
-        except RuntimeError:
-            return _LeastNorm(block, 0.0)
-    inverse = LinearOperator(block.shape, matvec=lu.solve, rmatvec=lambda b: lu.solve(b, "T"), dtype=np.float64)
-    size = float(abs(block).sum(axis=0).max())
-    rcond = 1.0 / (size * float(onenormest(inverse))) if block.shape[0] > 1 else 1.0
-    return _Sparse(lu, rcond) if rcond > MIN_RCOND else _LeastNorm(block, rcond)
+    if b.ndim == 2:
+        return np.column_stack([_least_norm(block, column, transposed) for column in b.T])
+    matrix = block.T if transposed else block
+    return lsmr(matrix, b, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * b.shape[0])[0]

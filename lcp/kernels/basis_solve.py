@@ -1,4 +1,7 @@
-"""Solution of a complementary basis from the original data: z_a = -M_aa^-1 q_a, all other z zero."""
+"""Dense elimination: the solution of a complementary basis from the data, and the exchange of a dictionary.
+
+The solution is z_a = -M_aa^-1 q_a, with all other z zero.
+"""
 
 from __future__ import annotations
 
@@ -165,3 +168,62 @@ def solve_active(
                 z[j] = 0.0
             return False
     return True
+
+
+@kernel(inline=True)
+def take_column(T: Floats, c: int, column: Floats) -> None:
+    """Move column c of T to ``column``, leaving zeros: `exchange` builds the new column on them."""
+    for i in range(column.shape[0]):
+        column[i] = T[i, c]
+        T[i, c] = 0.0
+
+
+@kernel(inner=True)
+def add_multiples(T: Floats, column: Floats, pivot_row: Floats, width: int) -> None:
+    """Add ``column[i]`` times ``pivot_row[:width]`` to each row i of T."""
+    n = column.shape[0]
+    i = 0
+    # Two rows at a time share the loads of the pivot row.
+    while i + 2 <= n:
+        first = column[i]
+        second = column[i + 1]
+        if first != 0.0 or second != 0.0:
+            upper = T[i, :width]
+            lower = T[i + 1, :width]
+            for j in range(width):
+                p = pivot_row[j]
+                upper[j] += first * p
+                lower[j] += second * p
+        i += 2
+    # The last row of an odd number.
+    if i < n and column[i] != 0.0:
+        last = T[i, :width]
+        for j in range(width):
+            last[j] += column[i] * pivot_row[j]
+
+
+@kernel
+def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Floats) -> None:
+    """Exchange the basic variable of row ``r`` and the nonbasic variable of column ``c``, in place.
+
+    `take_column` has moved column c of T to ``column`` (n,), which is overwritten; ``pivot_row`` (n + 1,) is scratch.
+    Both copies avoid aliasing, so that the update is vectorised.
+    """
+    # The new pivot row.
+    n = x.shape[0]
+    width = T.shape[1]
+    inverse = 1.0 / column[r]
+    source = T[r]
+    for j in range(width):
+        pivot_row[j] = -source[j] * inverse
+    pivot_row[c] = inverse
+    x_r = -x[r] * inverse
+    # Update the other rows and values.
+    column[r] = 0.0
+    add_multiples(T, column, pivot_row, width)
+    for i in range(n):
+        x[i] += column[i] * x_r
+    # The row of the entering variable.
+    for j in range(width):
+        source[j] = pivot_row[j]
+    x[r] = x_r

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from lcp.kernels import RAY, RUNNING, SOLVED, Floats, Ints, kernel
-from lcp.kernels.principal_pivoting import exchange, take_column
+from lcp.kernels.basis_solve import exchange, take_column
 
 # Indices in the vector of information: state of the generator, pivots, vertices without a descending edge. STILL:
 # successive pivots of length zero.

@@ -21,7 +21,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from lcp.kernels import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED, Floats, Ints, kernel
-from lcp.kernels.double_double import ROUNDING, dd_add, dd_divide, dd_multiply, halved_product, halves, two_sum
+from lcp.kernels.double_double import (
+    ROUNDING,
+    dd_add,
+    dd_divide,
+    dd_multiply,
+    dd_residual,
+    halved_product,
+    halves,
+    two_sum,
+)
 
 CERTAIN: Final = 32.0  # uncertainties that a nonzero entry must exceed
 
@@ -185,6 +194,36 @@ def rebuild_extended(t: ExtendedTableau) -> bool:
         if r < 0:
             return False
         exchange_extended(t, r, c)
+    return True
+
+
+@kernel
+def solve_extended(block: Floats, load: Floats, ones: Floats, wf: Floats, wi: Ints, x: Floats) -> bool:
+    """Compute x = -block^-1 load in double-double numbers, refined once; return False if the block is singular.
+
+    It is the dictionary with all z basic, from exact data. ``ones`` (k,) are the units, ``wf`` and ``wi`` workspaces.
+    """
+    # The dictionary.
+    k = load.shape[0]
+    t = extended_tableau(block, load, ones, ones, ones, 0.0, wf, wi)
+    for i in range(k):
+        t.basis[i] = k + i
+    if not rebuild_extended(t):
+        return False
+    # Its constants.
+    b, b_low, low = t.values[0], t.values[1], t.values[2]
+    for i in range(k):
+        x[t.basis[i] - k] = t.T[i, k + 1]
+        low[t.basis[i] - k] = t.T_low[i, k + 1]
+    # One refinement, by the columns of w, which are the inverse of the block.
+    dd_residual(block, load, k, x, low, b, b_low)
+    for i in range(k):
+        step = 0.0
+        for j in range(k + 1):
+            if t.nonbasis[j] < k:
+                step += t.T[i, j] * b[t.nonbasis[j]]
+        at = t.basis[i] - k
+        x[at], low[at] = dd_add(x[at], low[at], step, 0.0)
     return True
 
 

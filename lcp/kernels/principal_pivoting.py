@@ -1,4 +1,4 @@
-"""Principal pivoting on a dense tableau: the exchange, the tableau, and the methods of Cottle and Dantzig and of Murty.
+"""Principal pivoting on a dense tableau: the methods of Cottle and Dantzig, and of Murty.
 
 A dictionary x_B = x + sum_j T[:, j] y_j has one column per nonbasic variable; basic columns, which are unit vectors,
 are not stored. In a principal transform every pair (z_i, w_i) keeps row i and column i: b = x + T y with one of each
@@ -27,67 +27,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from lcp.kernels import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED, Floats, Ints, kernel
-from lcp.kernels.basis_solve import solve_active
-
-
-@kernel(inline=True)
-def take_column(T: Floats, c: int, column: Floats) -> None:
-    """Move column c of T to ``column``, leaving zeros: `exchange` builds the new column on them."""
-    for i in range(column.shape[0]):
-        column[i] = T[i, c]
-        T[i, c] = 0.0
-
-
-@kernel(inner=True)
-def add_multiples(T: Floats, column: Floats, pivot_row: Floats, width: int) -> None:
-    """Add ``column[i]`` times ``pivot_row[:width]`` to each row i of T."""
-    n = column.shape[0]
-    i = 0
-    # Two rows at a time share the loads of the pivot row.
-    while i + 2 <= n:
-        first = column[i]
-        second = column[i + 1]
-        if first != 0.0 or second != 0.0:
-            upper = T[i, :width]
-            lower = T[i + 1, :width]
-            for j in range(width):
-                p = pivot_row[j]
-                upper[j] += first * p
-                lower[j] += second * p
-        i += 2
-    # The last row of an odd number.
-    if i < n and column[i] != 0.0:
-        last = T[i, :width]
-        for j in range(width):
-            last[j] += column[i] * pivot_row[j]
-
-
-@kernel
-def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Floats) -> None:
-    """Exchange the basic variable of row ``r`` and the nonbasic variable of column ``c``, in place.
-
-    `take_column` has moved column c of T to ``column`` (n,), which is overwritten; ``pivot_row`` (n + 1,) is scratch.
-    Both copies avoid aliasing, so that the update is vectorised.
-    """
-    # The new pivot row.
-    n = x.shape[0]
-    width = T.shape[1]
-    inverse = 1.0 / column[r]
-    source = T[r]
-    for j in range(width):
-        pivot_row[j] = -source[j] * inverse
-    pivot_row[c] = inverse
-    x_r = -x[r] * inverse
-    # Update the other rows and values.
-    column[r] = 0.0
-    add_multiples(T, column, pivot_row, width)
-    for i in range(n):
-        x[i] += column[i] * x_r
-    # The row of the entering variable.
-    for j in range(width):
-        source[j] = pivot_row[j]
-    x[r] = x_r
-
+from lcp.kernels.basis_solve import exchange, solve_active, take_column
 
 # A pivot below this fraction of the largest entry of the tableau makes a basis singular to working precision.
 SINGULAR: Final = 1e-14

@@ -23,14 +23,13 @@ from lcp.method import (
     with_time_limit,
 )
 from lcp.nonlinear.problem import MCP
-from lcp.polish.active_set import refine_boxed
+from lcp.polish import refine_boxed
 from lcp.problem import BoxLCP
 from lcp.residuals import Residuals, measure_nonlinear
 from lcp.result import MCPClaim, Step, TraceRecorder
 from lcp.scaling import ScaledBox, entrywise_scales
 from lcp.solvers.cascade import Cascade
-from lcp.solvers.fischer_newton import fischer_burmeister
-from lcp.solvers.newton import Equations, direction, gradient
+from lcp.solvers.nonsmooth_newton import Equations, direction, fischer_burmeister, gradient
 from lcp.status import DomainError, Status
 
 _INNER_TOLERANCE = 1e-9
@@ -133,7 +132,7 @@ class _NewtonSolve:
         w = self._value(start)
         J = problem.derivative(start, w)
         self._row, self._column = entrywise_scales(J)
-        self._start, self._way, self._tried = start, np.zeros_like(start), b""
+        self._start, self._farthest, self._tried = start, np.zeros_like(start), b""
         self._recorder = TraceRecorder(request.trace)
         self._steps: list[Step] = []
         self._deadline = cpu_seconds() + method.time_limit
@@ -165,6 +164,10 @@ class _NewtonSolve:
     def _value(self, z: Vector) -> Vector:
         self._evaluations += 1
         return self._problem.value(z)
+
+    def _point_at(self, z: Vector) -> _Point:
+        w = self._value(z)
+        return self._point(z, w, self._problem.derivative(z, w))
 
     def _equations(self, z: Vector, w: Vector, box: ScaledBox) -> Equations:
         return self._function(box, z / self._column, w * self._row)
@@ -211,17 +214,15 @@ class _NewtonSolve:
         """
         z, lo, hi = self._at.z, self._problem.lo, self._problem.hi
         to = np.where(np.abs(z - lo) < np.abs(z), lo, np.where(np.abs(z - hi) < np.abs(z), hi, 0.0))
-        way = np.abs(z - to)
-        self._way = np.maximum(self._way, way)
-        near = (way > 0.0) & (way <= _LEFT * self._way)
+        distance = np.abs(z - to)
+        self._farthest = np.maximum(self._farthest, distance)
+        near = (distance > 0.0) & (distance <= _LEFT * self._farthest)
         key = near.tobytes()
         if not near.any() or key == self._tried or self._at.residual.solved(self._request.tolerance):
             return False
         self._tried = key
         try:
-            x = np.clip(np.where(near, to, z), lo, hi)
-            w = self._value(x)
-            there = self._point(x, w, self._problem.derivative(x, w))
+            there = self._point_at(np.clip(np.where(near, to, z), lo, hi))
         except DomainError:
             return False
         if not there.residual.solved(self._request.tolerance):
@@ -304,8 +305,7 @@ class _NewtonSolve:
             size = restart * np.maximum(1.0, np.abs(self._start))
             z = np.clip(self._start + size * rng.uniform(-1.0, 1.0, lo.shape[0]), lo, hi)
             try:
-                w = self._value(z)
-                self._at = self._point(z, w, self._problem.derivative(z, w))
+                self._at = self._point_at(z)
             except DomainError:
                 continue
             self._keep("restart", 1.0)

@@ -7,7 +7,6 @@ UNSUITABLE. `Cascade`, `Fallback`, `Refined`, `Regularized` and `BlockTriangular
 from __future__ import annotations
 
 from lcp.method import Traits
-from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.cascade import Cascade
 from lcp.solvers.complementary_path import BoxLemke, LemkeHowson
@@ -16,12 +15,11 @@ from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.enumeration import Enumeration, Feasibility
 from lcp.solvers.extended_lemke import ExtendedLemke
 from lcp.solvers.first_order import APGD
-from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.gauss_seidel import NonsmoothNonlinearCG, ProjectedGaussSeidel
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
-from lcp.solvers.min_map_newton import MinMapNewton
-from lcp.solvers.principal_pivoting import CottleDantzig, Murty
+from lcp.solvers.nonsmooth_newton import FischerNewton, MinMapNewton
+from lcp.solvers.principal_pivoting import ActiveSetPivoting, CottleDantzig, Murty
 from lcp.solvers.quadratic_codes import CVXPY, OSQP, PIQP, Clarabel, ProxQP
 
 ALL_SOLVERS = (

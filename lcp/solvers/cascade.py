@@ -15,18 +15,16 @@ from lcp.method import SolverBase, SolveRequest, Traits, positive_option
 from lcp.problem import LCP, MLCP, BoxLCP, dense_bytes
 from lcp.residuals import Problem
 from lcp.result import Claim, Result
-from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.complementary_path import BoxLemke, LemkeHowson, player_strategies
 from lcp.solvers.composed import BlockTriangular, Fallback, Refined, Regularized
 from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.enumeration import Enumeration, Feasibility
 from lcp.solvers.extended_lemke import ExtendedLemke
-from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
-from lcp.solvers.min_map_newton import MinMapNewton
-from lcp.solvers.principal_pivoting import CottleDantzig
+from lcp.solvers.nonsmooth_newton import FischerNewton, MinMapNewton
+from lcp.solvers.principal_pivoting import ActiveSetPivoting, CottleDantzig
 from lcp.status import Status
 
 _LEMKE = Lemke()

@@ -2,9 +2,9 @@
 
 The rows are v = M x + q + t d, with x_i between its bounds, complementary to v_i: v_i >= 0 where x_i is at its lower
 bound, v_i <= 0 at its upper one, v_i = 0 between. Bounds cost no rows: an unknown that crosses its whole width does
-not change the basis. The path is followed as if q were q + (e, e^2, ..., e^n) with a small e > 0. Then no tie occurs,
-and no basis is met twice (R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section
-4.9). The basis is refactored from the data every 40 pivots.
+not change the basis. The path is followed as if q were q + B (e, e^2, ..., e^n) with a small e > 0 and the first basis
+B, usually the identity. Then no tie occurs, and no basis is met twice (R. W. Cottle, J.-S. Pang, R. E. Stone, The
+Linear Complementarity Problem (1992), section 4.9). The basis is refactored from the data every 40 pivots.
 
 Variables are numbered x_0 .. x_{n-1}, v_0 .. v_{n-1}, t.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.interruptible import cpu_seconds
 from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
-from lcp.polish.active_set import refine, refine_boxed
+from lcp.polish import refine, refine_boxed
 from lcp.problem import LCP, BoxLCP
 from lcp.residuals import measure, verified
 from lcp.result import Claim, TraceRecorder
@@ -43,11 +43,19 @@ _AGE = 40
 class ComplementaryPath:
     """One path: basis, dictionary, values."""
 
-    def __init__(self, box: ScaledBox, cover: Vector, upper: NDArray[np.bool_], limit: int, deadline: float) -> None:
+    def __init__(
+        self,
+        box: ScaledBox,
+        cover: Vector,
+        upper: NDArray[np.bool_],
+        limit: int,
+        deadline: float,
+        basic: NDArray[np.bool_] | None = None,
+    ) -> None:
         """Start at the vertex with the unknowns marked in ``upper`` at their upper bound, the others at the lower.
 
-        Unknowns without bounds are basic; `numpy.linalg.LinAlgError` is raised if their block is singular. ``cover`` is
-        d.
+        Unknowns marked in ``basic``, and those without bounds, are basic; `numpy.linalg.LinAlgError` is raised if their
+        block is singular. ``cover`` is d.
         """
         n = self.n = box.n
         self.box, self.limit, self.deadline = box, limit, deadline
@@ -57,9 +65,13 @@ class ComplementaryPath:
         # x = at, or by its row; the system is columns @ (x, v, t) = q.
         self.columns = np.hstack([-box.M, np.eye(n), -cover[:, None]])
         i = np.arange(n)
-        self.basis = np.where(free, i, n + i)
-        self.outside = np.append(np.where(free, n + i, i), 2 * n)
-        self.at = np.append(np.where(free, 0.0, np.where(upper, box.hi, box.lo)), 0.0)
+        inside = free if basic is None else free | basic
+        self.basis = np.where(inside, i, n + i)
+        self.outside = np.append(np.where(inside, n + i, i), 2 * n)
+        self.at = np.append(np.where(inside, 0.0, np.where(upper, box.hi, box.lo)), 0.0)
+        # The column of the first basis in which each variable is, or -1.
+        self.first = np.full(2 * n + 1, -1)
+        self.first[self.basis] = i
         self.pivots = 0
         self.form()
 
@@ -153,6 +165,11 @@ class ComplementaryPath:
         inside = np.flatnonzero(self.basis == variable)
         return float(self.x[inside[0]] if inside.size else self.at[self._column(variable)])
 
+    def rate(self, variable: int, entering: int, rising: bool) -> float:
+        """Return the change of a basic variable per unit of change of the entering one."""
+        entry = self.T[np.flatnonzero(self.basis == variable)[0], self._column(entering)]
+        return float(entry if rising else -entry)
+
     def states(self) -> States:
         """Return whether each unknown is at its lower bound, at its upper bound or between them."""
         states = np.full(self.n, BETWEEN, dtype=np.int8)
@@ -171,7 +188,7 @@ class ComplementaryPath:
         room = np.where(g < 0.0, self.x - low, high - self.x)
         noise = _TIE * self.size
         room[room <= noise] = 0.0
-        blocks = np.flatnonzero((np.abs(g) > _ZERO * np.abs(g).max()) & np.isfinite(room))
+        blocks = np.flatnonzero((np.abs(g) > _ZERO * np.abs(g).max(initial=0.0)) & np.isfinite(room))
         ratio = room[blocks] / np.abs(g[blocks])
         entering = self.outside[c]
         width = float(self.high[entering] - self.at[c] if sign > 0.0 else self.at[c] - self.low[entering])
@@ -190,13 +207,13 @@ class ComplementaryPath:
         """Return the row that blocks first in the perturbed problem, or -1 for the entering variable's width."""
         if tied.size + crosses == 1:
             return int(tied[0]) if tied.size else -1
-        # Derivatives of the basic values by the perturbation of each row, which acts like v_j.
-        n = self.n
+        # Derivatives of the basic values by the perturbation of q along each column of the first basis.
+        n, first = self.n, self.first
         moved = np.zeros((tied.size + crosses, n))
-        rows = np.flatnonzero((self.outside >= n) & (self.outside < 2 * n))
-        moved[: tied.size, self.outside[rows] - n] = -self.T[np.ix_(tied, rows)]
-        own = np.flatnonzero((self.basis[tied] >= n) & (self.basis[tied] < 2 * n))
-        moved[own, self.basis[tied[own]] - n] = 1.0
+        rows = np.flatnonzero(first[self.outside] >= 0)
+        moved[: tied.size, first[self.outside[rows]]] = -self.T[np.ix_(tied, rows)]
+        own = np.flatnonzero(first[self.basis[tied]] >= 0)
+        moved[own, first[self.basis[tied[own]]]] = 1.0
         moved[: tied.size] /= -g[tied, None]
         # Entries below this fraction of their row are rounding and count as equal.
         noise = _ZERO * np.abs(moved).max(axis=1)

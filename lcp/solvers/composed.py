@@ -23,14 +23,15 @@ from lcp.method import (
     SolveRequest,
     Traits,
     bool_option,
-    check_positive,
+    check_option,
     check_solver,
     integer_option,
+    is_positive,
     number,
     positive_option,
     with_time_limit,
 )
-from lcp.polish.active_set import refine
+from lcp.polish import refine
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem, measure, verified
 from lcp.result import Attempt, Claim
@@ -222,7 +223,7 @@ class Fallback(SolverBase[Problem]):
             check_solver(f"Fallback: solver {i}", solver)
         object.__setattr__(self, "solvers", solvers)
         object.__setattr__(self, "time_limit", time_limit)
-        check_positive(self, "time_limit")
+        check_option(self, "time_limit", is_positive, "be positive")
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
         """Call the solvers in order until a verified solution, a verified proof that there is none, or the time limit.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lcp.kernels import RAY, RUNNING, SOLVED
 from lcp.method import SolverBase, SolveRequest, Traits, integer_option, positive_option
-from lcp.polish.active_set import refine
+from lcp.polish import refine
 from lcp.problem import LCP
 from lcp.result import Claim
 from lcp.scaling import scaled_box

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from lcp.analysis.exact_branching import Branching
+from lcp.analysis.exact import Branching
 from lcp.claims import claim_size
 from lcp.conversions import box_to_mlcp
 from lcp.enumeration import BasisSearch
 from lcp.farkas import EXACT, feasible_point, infeasibility_proof, solve_integer_program, to_mlcp
 from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
-from lcp.polish.active_set import at_bounds, refine_boxed
+from lcp.polish import at_bounds, refine_boxed
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.reduction import reduce
 from lcp.residuals import Problem

@@ -11,8 +11,7 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.kernels import RAY, SOLVED
 from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
-from lcp.polish.active_set import refine
-from lcp.polish.extended import round_to_float64, solve_basis_extended
+from lcp.polish import refine, round_to_float64, solve_basis_extended
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
 from lcp.result import Claim, Ray

@@ -90,7 +90,7 @@ class InteriorPoint(NewtonMethod):
                 return progress.claim(Status.SOLVED)
             if status is Status.ITERATION_LIMIT:
                 return progress.limit()
-            if progress.any_solution():
+            if progress.solved:
                 return progress.claim(Status.SOLVED)
             proof = None
             if distance == _STARTS[0] and problem.n <= _PROOF_SIZE:

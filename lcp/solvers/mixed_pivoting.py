@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.dispatch import call_any_solver
 from lcp.method import SolveRequest
-from lcp.polish.active_set import refine
+from lcp.polish import refine
 from lcp.problem import LCP, MLCP
 from lcp.reduction import RANK_TOLERANCE, reduce
 from lcp.residuals import measure, verified

@@ -30,7 +30,7 @@ from lcp.arrays import Vector, check_range
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.interruptible import cpu_seconds
 from lcp.method import SolverBase, SolveRequest, Traits
-from lcp.polish.active_set import refine
+from lcp.polish import refine
 from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
 from lcp.result import Claim
@@ -155,27 +155,26 @@ def _monotone(
     double = np.flatnonzero(below & above)
     origin = np.where(below, lo, np.where(above, hi, 0.0))
     low, high = np.where(above & ~below, -np.inf, -c), np.where(below, np.inf, -c)
-    P, linear = S + S.T, c - S.T @ origin
-    if not double.shape[0]:
-        G = S if isinstance(S, np.ndarray) else S.tocsc()
-        return QuadraticProgram(P, linear, lo, hi, G, low, high, kept, center, scale)
+    P, linear, G, dense = S + S.T, c - S.T @ origin, S, isinstance(S, np.ndarray)
     n, t = c.shape[0], double.shape[0]
-    linear = np.concatenate([linear, (hi - lo)[double]])
-    lo, hi = np.concatenate([lo, np.zeros(t)]), np.concatenate([hi, np.full(t, np.inf)])
-    if isinstance(S, np.ndarray):
-        G = np.zeros((n, n + t))
-        G[:, :n] = S
-        G[double, n + np.arange(t)] = 1.0
-        whole = np.zeros((n + t, n + t))
-        whole[:n, :n] = P
-        return QuadraticProgram(whole, linear, lo, hi, G, low, high, kept, center, scale)
+    if t:
+        from scipy import sparse
+
+        linear = np.concatenate([linear, (hi - lo)[double]])
+        lo, hi = np.concatenate([lo, np.zeros(t)]), np.concatenate([hi, np.full(t, np.inf)])
+        ones = sparse.csc_array((np.ones(t), (double, np.arange(t))), shape=(n, t))
+        P = np.pad(P, (0, t)) if dense else sparse.block_diag([P, sparse.csc_array((t, t))])
+        G = np.hstack([S, ones.toarray()]) if dense else sparse.hstack([S, ones])
+    if not dense:
+        P, G = sparse_columns(P), sparse_columns(G)
+    return QuadraticProgram(P, linear, lo, hi, G, low, high, kept, center, scale)
+
+
+def sparse_columns(matrix: Any) -> Any:
+    """Return a sparse matrix in compressed columns, in the form that the codes accept."""
     from scipy import sparse
 
-    ones = sparse.csc_matrix((np.ones(t), (double, np.arange(t))), shape=(n, t))
-    padded = sparse.block_diag([P, sparse.csc_matrix((t, t))], format="csc")
-    return QuadraticProgram(
-        padded, linear, lo, hi, sparse.hstack([S, ones], format="csc"), low, high, kept, center, scale
-    )
+    return sparse.csc_matrix(matrix)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

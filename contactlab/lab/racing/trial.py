@@ -33,8 +33,8 @@ from contactlab.lab.racing.kinds import (
 from contactlab.lab.sweeps import sweep
 from lcp.compiler import count_compilations
 from lcp.dispatch import RecordingSolver
-from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
+from lcp.friction.solvers.contact_strategies import no_admissible_motion
 from lcp.method import replace_fields
 
 #: Total solve time [s] after which a trial is not repeated.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from lcp.friction.solvers.admm import ADMM
 from lcp.friction.solvers.alart_curnier import SemismoothNewton
 from lcp.friction.solvers.contact_strategies import ContactStrategies
-from lcp.friction.solvers.nsgs import NSGS
+from lcp.friction.solvers.first_order import ADMM, NSGS
 
 ALL_FRICTION_SOLVERS = (ContactStrategies, NSGS, SemismoothNewton, ADMM)
 

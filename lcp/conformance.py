@@ -1,4 +1,12 @@
-"""The checks: every catalog problem, random problems of every promised class, and the interface of a solver."""
+"""The conformance tests of the solvers of `lcp`, for custom solvers.
+
+They are every catalog problem, random problems of every promised class, and the interface of a solver.
+
+>>> import lcp
+>>> from lcp import conformance
+>>> conformance.check(lcp.Lemke()).passed
+True
+"""
 
 from __future__ import annotations
 
@@ -21,6 +29,8 @@ from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.solve import solve
 from lcp.status import Status
+
+__all__ = ["Check", "ConformanceError", "ConformanceReport", "check"]
 
 Matrix = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Matrix]

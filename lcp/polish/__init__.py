@@ -1,1 +1,0 @@
-"""Refine approximate solutions: guess active sets, solve and verify them, in 16 digits and in 32."""

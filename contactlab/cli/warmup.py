@@ -105,7 +105,7 @@ def _compile_public_path() -> None:
 
 #: In the order of their dependencies. Each is a tiny world that needs the kernels to be compiled.
 PARTS: dict[str, Callable[[], None]] = {
-    "ground": lambda: _compile_all(demo_world(), demo_stepper()),
+    "ground": _compile_ground,
     "bodies": lambda: _compile_all(_cubes_world()),
     "joints": lambda: _compile_all(_arms_world(False)),
     "robots": lambda: _compile_all(_arms_world(True)),

@@ -66,7 +66,7 @@ class Core:
 
     def support(self, d: FloatArray) -> FloatArray:
         """Return the farthest point (3,) of the set along d (3,)."""
-        point = self.points[int(np.argmax(self.points @ d))]
+        point: FloatArray = self.points[int(np.argmax(self.points @ d))]
         if not self.disc:
             return point
         across = float(np.hypot(d[0], d[1]))

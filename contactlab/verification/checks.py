@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
+from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape
 from contactlab.recording.record import asleep_dofs
@@ -27,7 +28,7 @@ from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
 from contactlab.verification.motion import cross, integrate, rotate, shifting
-from contactlab.verification.motion_checks import FreeMotion, displacement, free_motion, projection_findings
+from contactlab.verification.motion_checks import displacement, free_motion, projection_findings
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import TINY, Found, Islands, StepSlice, groups, length_of, max_relative, rows_of
 
@@ -61,11 +62,10 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     # Subtract the effect of the impulses: the result is near v_free, where the search for its midpoint begins.
     momentum, laws, push = _free(portion, push, forces)
     M, islands = laws.inertia(portion.state.M, h), Islands.of(portion)
-    free = free_motion(portion, islands, laws, M)
-    if free is not None:
-        momentum = np.where(free.dofs, mass_times(M, free.v) - h[:, None] * laws.push, momentum)
+    is_free, v_end, at_free, q_end = free_motion(portion, islands, laws, M)
+    momentum = np.where(is_free, mass_times(M, v_end) - h[:, None] * laws.push, momentum)
     dq = displacement(portion, islands, M, laws, frames)
-    yield "integration", everywhere, -1, -1, _integration(portion, dq, free)
+    yield "integration", everywhere, -1, -1, _integration(portion, dq, at_free, q_end)
     yield from projection_findings(portion, islands, laws, dq, frames)
     yield "motion", everywhere, -1, -1, _motion(portion, laws, momentum, push, impulses, forces)
     v_free = mass_solve(M, momentum + h[:, None] * laws.push)
@@ -131,14 +131,15 @@ def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
     return by_tree(largest, M, size)
 
 
-def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) -> FloatArray:
-    """Return the relative error (ns,) of the recorded q+ and times against an integration along v+."""
+def _integration(portion: StepSlice, dq: FloatArray, at_free: NDArray[np.bool_], q_end: FloatArray) -> FloatArray:
+    """Return the relative error (ns,) of the recorded q+ and times against an integration along v+.
+
+    The coordinates ``at_free`` (ns, nq) of free trees end at ``q_end``.
+    """
     recording, steps, h, time = portion.recording, portion.steps, portion.h, portion.recording.time
     v_plus = portion.v_plus + dq / h[:, None]
     q = recording.q[steps]
-    wanted = integrate(recording.world.model, q, v_plus, h)
-    if free is not None:
-        wanted = np.where(free.places, free.q, wanted)
+    wanted = np.where(at_free, q_end, integrate(recording.world.model, q, v_plus, h))
     # Quaternions of either sign are the same rotation, but the record continues with the same sign.
     model, length = recording.world.model, length_of(recording.world)
     shifts, moving = shifting(model)

@@ -7,7 +7,6 @@ computed from a step's states, and their law is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,31 +28,28 @@ NEAR = 1e-6
 CLOSE = 1e-10  # relative to the speeds: distance to the record at which the number of parts is found
 
 
-@dataclass(frozen=True, eq=False)
-class FreeMotion:
-    """Final states of the free trees of a slice by the integration method."""
+def free_motion(
+    portion: StepSlice, islands: Islands, laws: JointLaws, M: Blocks
+) -> tuple[NDArray[np.bool_], FloatArray, NDArray[np.bool_], FloatArray]:
+    """Return the motion of free trees of several links by the integration method.
 
-    dofs: NDArray[np.bool_]  # (ns, nv) velocities of such trees
-    places: NDArray[np.bool_]  # (ns, nq) their coordinates
-    v: FloatArray  # (ns, nv) final velocities, 0 for other trees
-    q: FloatArray  # (ns, nq)
-
-
-def free_motion(portion: StepSlice, islands: Islands, laws: JointLaws, M: Blocks) -> FreeMotion | None:
-    """Return the motion of free trees of several links; None without any.
+    The values are a mask (ns, nv) of their velocities, the final velocities, a mask (ns, nq) of their coordinates, and
+    the final coordinates, each 0 for other trees.
 
     M includes the implicit terms. The number of parts is not recorded: 1, 2, 4, ... are tried, until the motion equals
     the recorded one; otherwise the closest motion is returned. Fast trees whose closest motion is not near are left
     out, because the stepper may have used Euler's rule for them.
     """
     recording, world, h = portion.recording, portion.recording.world, portion.h
+    out_v, out_q = np.zeros(portion.v.shape), np.zeros((len(h), world.nq))
+    is_free, at_free = np.zeros(out_v.shape, dtype=bool), np.zeros(out_q.shape, dtype=bool)
     kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)
     if not np.any(kinds != FREE_EULER):
-        return None
+        return is_free, out_v, at_free, out_q
     free = _free_trees(portion, islands, kinds)
     chosen = np.flatnonzero(free.any(axis=1))
     if not chosen.size:
-        return None
+        return is_free, out_v, at_free, out_q
     starts, step = world.tree_starts, h[chosen, None]
     dofs = np.repeat(free, np.diff(starts), axis=1)[chosen]
     alone = np.repeat(kinds == FREE_ALONE, np.diff(starts))
@@ -84,14 +80,8 @@ def free_motion(portion: StepSlice, islands: Islands, laws: JointLaws, M: Blocks
     free[chosen] &= ~given_up
     dofs &= ~np.repeat(given_up, np.diff(starts), axis=1)
     best *= dofs
-    out = FreeMotion(
-        np.zeros(portion.v.shape, dtype=bool),
-        _places(world, free),
-        np.zeros(portion.v.shape),
-        np.zeros((len(h), world.nq)),
-    )
-    out.dofs[chosen], out.v[chosen], out.q[chosen] = dofs, best, q_best
-    return out
+    is_free[chosen], out_v[chosen], out_q[chosen] = dofs, best, q_best
+    return is_free, out_v, _places(world, free), out_q
 
 
 def _free_trees(portion: StepSlice, islands: Islands, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:

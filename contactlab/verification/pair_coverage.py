@@ -28,7 +28,6 @@ from contactlab.verification.proximity import (
     Support,
     contact_errors,
     core_of,
-    corners,
     hull_of,
     nearest,
 )
@@ -175,8 +174,7 @@ class PairCoverage:
                 worst = max(worst, mesh_excess(ground, at, core, at_b, self.margin, self.length))
             elif isinstance(ground, HeightField) and core is not None:
                 for triangle in triangles_of(ground, at, at_b.p, core.reach + self.margin):
-                    one = Core(corners(triangle), 0.0, np.inf)
-                    worst = max(worst, self._within(one, core, at, at_b, h, up=at.R[:, 2]))
+                    worst = max(worst, self._within(Core(triangle), core, at, at_b, h, up=at.R[:, 2]))
             elif isinstance(ground, HeightField) and isinstance(shape, Mesh):
                 points = shape.support_points()[0] @ at_b.R.T + at_b.p
                 worst = max(worst, points_excess(ground, at, points, self.margin, self.length))
@@ -206,7 +204,7 @@ class PairCoverage:
                 return 0.0
             # A reduced manifold, or a rim, has no row for every point, and the fastest point may be left out: only the
             # margin counts then.
-            if a.flat and b.flat and up is None and not self.stepper.reduce_contacts:
+            if not (a.disc or b.disc) and up is None and not self.stepper.reduce_contacts:
                 middle = pa + (a.radius + 0.5 * gap) * normal
                 reach += h * max(0.0, -float(normal @ (at_b.velocity_at(middle) - at_a.velocity_at(middle))))
         return max(0.0, reach - gap - NEAR * size) / size
@@ -299,7 +297,7 @@ def mesh_excess(mesh: Mesh, at: ShapePose, core: Core, at_b: ShapePose, margin: 
         if area == 0.0:
             continue
         normal /= area
-        pa, pb = nearest(corners(triangle), support, normal)
+        pa, pb = nearest(Core(triangle).support, support, normal)
         apart = float(np.linalg.norm(pb - pa))
         if apart <= slack:
             depth = _exit_distance(triangle, normal, support, slack) if core.radius == 0.0 else None
@@ -330,8 +328,8 @@ def _exit_distance(triangle: FloatArray, normal: FloatArray, support: Support, s
     share = 1.0 - INSIDE * max(depth, slack) / radius
     if share <= 0.0 or depth > SUNK * (highest - lowest):
         return None
-    inner = corners(middle + share * (triangle - middle))
-    pa, pb = nearest(inner, lambda d: support(d) + depth * normal, normal)
+    inner = Core(middle + share * (triangle - middle))
+    pa, pb = nearest(inner.support, lambda d: support(d) + depth * normal, normal)
     return depth if float(np.linalg.norm(pb - pa)) <= 2.0 * slack else None
 
 

@@ -12,6 +12,7 @@ give a smaller depth.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ from contactlab.verification.motion import cross
 
 ITERATIONS = 200
 CLOSE = 1e-14  # relative to the squared size: the bounds agree
+AXIS = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
 AT_MOST = 32  # maximum number of points kept: a polytope needs four, a rim converges faster with more
 
 #: Function that returns the farthest point of a set along a direction (3,).
@@ -48,49 +50,52 @@ class ShapePose:
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """A convex shape in its axes: a set given by its support, and all points within ``radius`` of it [m].
+    """A convex shape in its axes: a set, the hull of ``points`` (n, 3), and all points within ``radius`` of it [m].
 
-    ``reach``: maximum distance of the shape from the origin [m]. ``flat``: whether the set is a polytope, the hull of
-    ``points`` (n, 3); otherwise it is a cylinder, the hull of discs of radius ``disc`` about two points of its z axis.
+    With ``disc`` > 0 the set is a cylinder, the hull of discs of this radius about two points of its z axis.
     """
 
-    support: Support
-    radius: float
-    reach: float
-    flat: bool = True
-    points: FloatArray | None = None
+    points: FloatArray
+    radius: float = 0.0
     disc: float = 0.0
+
+    @cached_property
+    def reach(self) -> float:
+        """Maximum distance of the shape from the origin [m]."""
+        return float(np.hypot(np.linalg.norm(self.points, axis=1), self.disc).max()) + self.radius
+
+    def support(self, d: FloatArray) -> FloatArray:
+        """Return the farthest point (3,) of the set along d (3,)."""
+        point: FloatArray = self.points[int(np.argmax(self.points @ d))]
+        if not self.disc:
+            return point
+        across = float(np.hypot(d[0], d[1]))
+        x, y = (self.disc * d[0] / across, self.disc * d[1] / across) if across > 0.0 else (self.disc, 0.0)
+        return np.array([x, y, point[2]])
 
     def heights(self, d: FloatArray) -> FloatArray:
         """Return the support function max_x d . x (m,) of the set for vectors d (m, 3) of any length, in its axes."""
-        along = np.max(d @ self._points.T, axis=1)
+        along = np.max(d @ self.points.T, axis=1)
         return np.asarray(along + self.disc * np.hypot(d[:, 0], d[:, 1]) if self.disc else along)
 
     def outside(self, x: FloatArray) -> FloatArray:
         """Return the distances (m,) of points (m, 3) from the set, by planes if it is a solid polytope; 0 inside."""
-        if self._points.shape[0] <= 2 and not self.disc:
-            first, along = self._points[0], self._points[-1] - self._points[0]
+        if self.points.shape[0] <= 2 and not self.disc:
+            first, along = self.points[0], self.points[-1] - self.points[0]
             t = np.clip((x - first) @ along / max(float(along @ along), 1e-300), 0.0, 1.0)
             return np.asarray(np.linalg.norm(x - first - t[:, None] * along, axis=1))
         if self.disc:
-            half = float(self._points[:, 2].max())
+            half = float(self.points[:, 2].max())
             return np.hypot(
                 np.maximum(np.hypot(x[:, 0], x[:, 1]) - self.disc, 0.0), np.maximum(np.abs(x[:, 2]) - half, 0.0)
             )
         normals, offsets = self._planes
         return np.asarray(np.maximum(np.max(x @ normals.T - offsets, axis=1), 0.0))
 
-    @property
-    def _points(self) -> FloatArray:
-        if self.points is None:
-            raise ValueError("a core without points has no heights")
-        return self.points
-
     @cached_property
     def _planes(self) -> tuple[FloatArray, FloatArray]:
         """Unit normals (k, 3) and offsets (k,) of half-spaces that intersect in the polytope; also if it is flat."""
-        points = self._points
-        center = points.mean(axis=0)
+        points, center = self.points, self.points.mean(axis=0)
         _, extents, axes = np.linalg.svd(points - center)
         rank = int(np.sum(extents > 1e-9 * max(float(extents[0]), 1e-300))) if points.shape[0] > 1 else 0
         normals = [axes[rank:], -axes[rank:]]
@@ -106,46 +111,27 @@ class Core:
     @cached_property
     def faces(self) -> FloatArray:
         """Return the outward normals (k, 3) of faces, of the caps for a cylinder; a flat set includes its sides."""
-        return np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]) if self.disc else self._planes[0]
+        return AXIS if self.disc else self._planes[0]
 
 
 def core_of(shape: Shape) -> Core | None:
     """Return the core of a shape, None if it is infinite or not convex."""
     if isinstance(shape, Cylinder):
-        r, half = shape.radius, shape.half_length
-
-        def rim(d: FloatArray) -> FloatArray:
-            across = float(np.hypot(d[0], d[1]))
-            x, y = (r * d[0] / across, r * d[1] / across) if across > 0.0 else (r, 0.0)
-            return np.array([x, y, half if d[2] >= 0.0 else -half])
-
-        axis = np.array([[0.0, 0.0, half], [0.0, 0.0, -half]])
-        return Core(rim, 0.0, float(np.hypot(r, half)), flat=False, points=axis, disc=r)
+        return Core(AXIS * shape.half_length, disc=shape.radius)
     if isinstance(shape, Sphere):
-        points, radius = shape.center[None], shape.radius
-    elif isinstance(shape, Capsule):
-        points, radius = np.array([[0.0, 0.0, shape.half_length], [0.0, 0.0, -shape.half_length]]), shape.radius
-    elif isinstance(shape, Box):
-        signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-        points, radius = signs * shape.half_extents, 0.0
-    elif isinstance(shape, ConvexPoints):
-        points, radius = np.asarray(shape.points), 0.0
-    elif isinstance(shape, Mesh) and shape.convex:
-        return hull_of(shape)
-    else:
-        return None
-    return Core(corners(points), radius, float(np.linalg.norm(points, axis=1).max()) + radius, points=points)
+        return Core(shape.center[None], shape.radius)
+    if isinstance(shape, Capsule):
+        return Core(AXIS * shape.half_length, shape.radius)
+    if isinstance(shape, Box):
+        return Core(np.array(list(itertools.product((-1.0, 1.0), repeat=3))) * shape.half_extents)
+    if isinstance(shape, ConvexPoints):
+        return Core(np.asarray(shape.points))
+    return hull_of(shape) if isinstance(shape, Mesh) and shape.convex else None
 
 
 def hull_of(mesh: Mesh) -> Core:
     """Return the convex hull of a mesh, without vertices that belong to no triangle."""
-    points = mesh.vertices[np.unique(mesh.triangles)]
-    return Core(corners(points), 0.0, float(np.linalg.norm(points, axis=1).max()), points=points)
-
-
-def corners(points: FloatArray) -> Support:
-    """Return the support of a polytope given by points (n, 3)."""
-    return lambda d: points[int(np.argmax(points @ d))]
+    return Core(mesh.vertices[np.unique(mesh.triangles)])
 
 
 def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, FloatArray]:

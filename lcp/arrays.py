@@ -135,6 +135,11 @@ def check_range(what: str, *arrays: NDArray[np.float64]) -> None:
         raise OutOfRangeError(f"{what} is beyond double precision")
 
 
+def largest(x: NDArray[np.float64]) -> float:
+    """Return the largest magnitude in a dense array, 0 if it is empty."""
+    return float(np.abs(x).max(initial=0.0))
+
+
 def row_abs_max(matrix: Any) -> Vector:
     """Return the largest |entry| of each row, dense or sparse."""
     if isinstance(matrix, np.ndarray):

@@ -283,9 +283,7 @@ def _manners(solver: Any, tolerance: float) -> Iterator[Check]:
     yield Check("manners: answers with a claim", not wrong, wrong)
     if wrong:
         return
-    again, _ = _solved(solver, problem, tolerance)
-    same = np.array_equal(first.z, again.z)
-    yield Check("manners: gives the same answer twice", same, "" if same else f"{first.z} and then {again.z}")
+    yield _same_twice(first, _solved(solver, problem, tolerance)[0])
     given = start.copy()
     warm, wrong = _solved(solver, problem, tolerance, given)
     agree = not wrong and (not first.solved or warm.solved)
@@ -294,6 +292,11 @@ def _manners(solver: Any, tolerance: float) -> Iterator[Check]:
         np.array_equal(a, b) for a, b in zip(before, (problem.M, problem.q), strict=True)
     )
     yield Check("manners: leaves the data alone", kept, "" if kept else "M, q or z0 was changed")
+
+
+def _same_twice(first: Any, again: Any) -> Check:
+    same = np.array_equal(first.z, again.z)
+    return Check("manners: gives the same answer twice", same, "" if same else f"{first.z} and then {again.z}")
 
 
 def _nonlinear(solver: Any, tolerance: float, solved: list[str]) -> Iterator[Check]:
@@ -320,8 +323,7 @@ def _nonlinear(solver: Any, tolerance: float, solved: list[str]) -> Iterator[Che
         wrong = f"raised {type(error).__name__}: {error}"
     yield Check("manners: answers with a claim", not wrong, wrong)
     if claims:
-        same = np.array_equal(claims[0].z, claims[1].z)
-        yield Check("manners: gives the same answer twice", same, "" if same else f"{claims[0].z}, {claims[1].z}")
+        yield _same_twice(*claims)
     kept = np.array_equal(given, fixed)
     yield Check("manners: leaves the start alone", kept, "" if kept else "z0 was changed")
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import Vector, checked_vector, row_abs_max
+from lcp.arrays import Vector, checked_vector, largest, row_abs_max
 from lcp.conversions import CoupledBoxLCP
 from lcp.nonlinear.problem import MCP
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
@@ -184,10 +184,6 @@ def verified(problem: Problem, z: NDArray[np.float64], tolerance: float) -> bool
     return bool(np.isfinite(z).all()) and measure(problem, z)[0].solved(tolerance)
 
 
-def _largest(x: NDArray[np.float64]) -> float:
-    return float(np.abs(x).max(initial=0.0))
-
-
 def _relative(x: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return x / unit, and zero if the unit, which bounds x, is zero."""
     return np.divide(x, unit, out=np.zeros_like(x), where=unit > 0.0)
@@ -202,12 +198,12 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
     w = rows[m:].copy()
     if not (np.isfinite(rows).all() and np.isfinite(x).all()):
         return replace(NOT_FINITE, equations=np.inf, equations_scaled=np.inf), w
-    unit = np.abs(problem._k) + row_abs_max(problem._K[:, :m]) * _largest(u)
-    unit += row_abs_max(problem._K[:, m:]) * _largest(y)
+    unit = np.abs(problem._k) + row_abs_max(problem._K[:, :m]) * largest(u)
+    unit += row_abs_max(problem._K[:, m:]) * largest(y)
     zero, none = np.zeros(y.shape[0]), np.full(y.shape[0], np.inf)
     measures = _measures(zero, none, y, w, unit[m:], backward_error(problem, x))
     part = _relative(rows[:m], unit[:m])
-    return replace(measures, equations=_largest(rows[:m]), equations_scaled=_largest(part)), w
+    return replace(measures, equations=largest(rows[:m]), equations_scaled=largest(part)), w
 
 
 def _measure_box(problem: LCP | BoxLCP, z: Vector, w: Vector | None = None) -> tuple[Residuals, Vector]:
@@ -215,7 +211,7 @@ def _measure_box(problem: LCP | BoxLCP, z: Vector, w: Vector | None = None) -> t
     with np.errstate(invalid="ignore", over="ignore"):
         if w is None:
             w = np.asarray(problem._M @ z + problem._q)
-        unit = np.abs(problem._q) + problem._row_size * _largest(z)
+        unit = np.abs(problem._q) + problem._row_size * largest(z)
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
         return NOT_FINITE, w
     return _measures(*bounds_of(problem), z, w, unit, backward_error(problem, z)), w
@@ -229,7 +225,7 @@ def _measures(lo: Vector, hi: Vector, z: Vector, w: Vector, unit: Vector, error:
     above, below = z - lo, z - hi
     # If z is zero it has no size; the distance to its nearest bound is then the unit.
     nearest = np.minimum(np.abs(above), np.abs(below))
-    z_unit = np.maximum(_largest(z), np.where(np.isfinite(nearest), nearest, 0.0))
+    z_unit = np.maximum(largest(z), np.where(np.isfinite(nearest), nearest, 0.0))
     safe = np.where(z_unit > 0.0, z_unit, 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
         if (lo == 0.0).all() and np.isinf(hi).all():
@@ -239,9 +235,9 @@ def _measures(lo: Vector, hi: Vector, z: Vector, w: Vector, unit: Vector, error:
             products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
             gap = float(products.sum())
     return Residuals(
-        natural_map=_largest(_middle(above, w, below)),
-        scaled=_largest(_middle(above / safe, _relative(w, unit), below / safe)),
-        fischer_burmeister=_largest(_fischer(above, -_fischer(-below, -w))),
+        natural_map=largest(_middle(above, w, below)),
+        scaled=largest(_middle(above / safe, _relative(w, unit), below / safe)),
+        fischer_burmeister=largest(_fischer(above, -_fischer(-below, -w))),
         min_z=float(np.minimum(above, -below).min()) if z.size else 0.0,
         min_w=float(w.min()) if w.size else 0.0,
         gap=gap,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, largest
 from lcp.problem import LCP, BoxLCP, bounds_of
 
 
@@ -22,19 +22,20 @@ def scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.floa
     n = K.shape[0]
     row, column = np.ones(n), np.ones(n)
     equilibrate(K, row, column, 4, np.empty(3 * n))
-    largest = float(np.abs(row[:, None] * K * column).max(initial=0.0))
-    if largest > 0.0:
-        row *= 2.0 ** -np.floor(np.log2(largest))
+    size = largest(row[:, None] * K * column)
+    if size > 0.0:
+        row *= 2.0 ** -np.floor(np.log2(size))
     return row, column
 
 
 def balanced_scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Do the same as `scales`, after `lcp.kernels.equilibrate.balance`, which keeps small entries of the diagonal."""
-    from lcp.kernels.equilibrate import balance
+    """Do the same as `scales`, after `lcp.kernels.equilibrate.geometric_means`, which sees small entries too."""
+    from lcp.kernels.equilibrate import geometric_means
 
     n = K.shape[0]
     row, column = np.empty(n), np.empty(n)
-    balance(np.ascontiguousarray(K), row, column, np.empty(3 * n))
+    geometric_means(np.ascontiguousarray(K), row, column, np.empty(3 * n))
+    row, column = np.exp2(np.round(np.log2(row))), np.exp2(np.round(np.log2(column)))
     second_row, second_column = scales(row[:, None] * K * column)
     return row * second_row, column * second_column
 
@@ -150,17 +151,13 @@ def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False, balanced: bool
         scaled = (sparse.diags_array(row) @ M @ sparse.diags_array(column)).tocsr()
         symmetric, pattern = _symmetry(scaled)
     load = row * q
-    size = _largest(load)
+    size = largest(load)
     if size == 0.0:
         bounds = np.abs(np.concatenate([lo, hi]) / np.concatenate([column, column]))
-        size = _largest(bounds[np.isfinite(bounds)])
+        size = largest(bounds[np.isfinite(bounds)])
     common = float(np.exp2(np.floor(np.log2(size)))) if size > 0.0 and np.isfinite(size) else 1.0
     unit = column * common
     return ScaledBox(scaled, load / common, lo / unit, hi / unit, unit, symmetric, pattern)
-
-
-def _largest(x: Vector) -> float:
-    return float(np.abs(x).max(initial=0.0))
 
 
 def _symmetry(M: Any) -> tuple[bool, bool]:
@@ -171,4 +168,4 @@ def _symmetry(M: Any) -> tuple[bool, bool]:
     pattern = bool(np.array_equal(M.indptr, transposed.indptr) and np.array_equal(M.indices, transposed.indices))
     if not pattern:
         return False, False
-    return bool((np.abs(M.data - transposed.data) <= 1e-12 * _largest(M.data)).all()), True
+    return bool((np.abs(M.data - transposed.data) <= 1e-12 * largest(M.data)).all()), True

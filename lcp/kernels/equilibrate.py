@@ -99,8 +99,8 @@ def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: 
 
 
 @kernel
-def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
-    """Fill ``row`` and ``column`` so that the entries of each row and column of R M C have the geometric mean one.
+def geometric_means(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
+    """Fill ``row`` and ``column`` so that the extreme entries of each row and column of R M C have the mean one.
 
     Largest entries do not show all differences of units: in [[h/m, 1], [mu, 0]] every row and column already has a one,
     and the first entry of a heavy body remains tiny. R. Fourer, Solving staircase linear programs by the simplex
@@ -145,11 +145,19 @@ def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
                     column[j] = max(column[j], size)
         for j in range(n):
             column[j] = 1.0 / (np.sqrt(least[j]) * np.sqrt(column[j])) if column[j] > 0.0 else 1.0
-    # Round to powers of two, and scale the largest entry near one.
-    most = 0.0
+
+
+@kernel
+def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
+    """Fill ``row`` and ``column`` with the powers of two below `geometric_means`, and the largest entry near one."""
+    # Round to powers of two.
+    geometric_means(M, row, column, work)
+    n = M.shape[0]
     for i in range(n):
         row[i] = power_of_two(row[i])
         column[i] = power_of_two(column[i])
+    # Scale the largest entry near one.
+    most = 0.0
     for i in range(n):
         for j in range(n):
             most = max(most, abs(M[i, j]) * row[i] * column[j])

@@ -6,7 +6,6 @@ They solve on M + s I for growing s, polish on an active set, try one after anot
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -77,15 +76,13 @@ class Regularized(SolverBase[LCP]):
         super().__post_init__()
         check_solver("Regularized.inner", self.inner)
         given: Any = self.exponents  # whatever the caller's types say
-        if not isinstance(given, Iterable):
+        if not isinstance(given, Iterable) or isinstance(given, str):
             raise ProblemError(f"Regularized.exponents must be numbers, got {given!r}")
         given = tuple(given)
         exponents = tuple(number(e) for e in given)
-        for i, (e, value) in enumerate(zip(exponents, given, strict=True)):
-            if not isinstance(value, numbers.Real):
-                raise ProblemError(f"Regularized.exponents must be numbers, got {given!r}")
+        for i, e in enumerate(exponents):
             if not abs(e) <= 100.0:
-                raise ProblemError(f"Regularized.exponents[{i}] = {value} must lie in [-100, 100]")
+                raise ProblemError(f"Regularized.exponents[{i}] = {given[i]!r} must be a number in [-100, 100]")
         if not exponents:
             raise ProblemError("Regularized.exponents is empty")
         object.__setattr__(self, "exponents", exponents)

@@ -18,7 +18,7 @@ the same for the complementary pairs of `lcp.box_to_mlcp`.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
-from lcp.farkas import Farkas, infeasibility_proof
+from lcp.farkas import infeasibility_proof
 from lcp.interruptible import cpu_seconds
 from lcp.method import SolverBase, SolveRequest, Traits
 from lcp.polish import refine
@@ -212,14 +212,14 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
         positive semidefinite or the code is not installed.
         """
         z, tolerance = center_of(problem), request.tolerance
-        if self.package is not None and not _installed(self.package):
+        if self.package is not None and importlib.util.find_spec(self.package) is None:
             detail = f"{self.package} is not installed: pip install '.[peers]'"
             return Claim(z, Status.UNSUITABLE, 0, detail)
         deadline = cpu_seconds() + self.time_limit
         program = program_of(problem)
         if program is None:
             return Claim(z, Status.UNSUITABLE, 0, NOT_MONOTONE)
-        if _zero_is_solution(problem, z, tolerance):
+        if measure(problem, z)[0].solved(tolerance):
             return Claim(z, Status.SOLVED, 0)
         z0 = request.z0 if self.traits & Traits.WARM_START else None
         answer = self._answer(program, None if z0 is None else program.start(z0))
@@ -232,39 +232,14 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
             rounds = _SPARSE_ROUNDS if problem.sparse else _ROUNDS
             better = refine(problem, z, tolerance, rounds) if self.polish and usable else None
             if better is None:
-                proof = _proof(problem, deadline - cpu_seconds())
+                small = not problem.sparse or problem.n <= _PROOF_SIZE
+                proof = infeasibility_proof(problem, min(60.0, deadline - cpu_seconds())) if small else None
                 status = Status.ITERATION_LIMIT if answer.limited else Status.STALLED
                 status = status if proof is None else proof.status(problem)
                 return Claim(z, status, answer.iterations, answer.native_status, evidence=proof)
             z = better
         elif self.polish:
-            z = _refine_active_rows(problem, z)
+            # QP codes stop at their tolerance: solve the active rows to rounding if possible.
+            better = refine(problem, z, max(1e-3 * measure(problem, z)[0].backward_error, 1e-15))
+            z = z if better is None else better
         return Claim(z, Status.SOLVED, answer.iterations, answer.native_status)
-
-
-def _installed(package: str) -> bool:
-    """Return True if the package can be imported."""
-    try:
-        importlib.import_module(package)
-    except ImportError:
-        return False
-    return True
-
-
-def _zero_is_solution(problem: LCP | BoxLCP, z: Vector, tolerance: float) -> bool:
-    """Return True if z, the point nearest to zero, solves the problem: q >= 0 for an `LCP`."""
-    if isinstance(problem, LCP):
-        return bool((problem._q >= 0.0).all())
-    return measure(problem, z)[0].solved(tolerance)
-
-
-def _proof(problem: LCP | BoxLCP, seconds: float) -> Farkas | None:
-    small = not problem.sparse or problem.n <= _PROOF_SIZE
-    return infeasibility_proof(problem, min(60.0, seconds)) if small else None
-
-
-def _refine_active_rows(problem: LCP | BoxLCP, z: Vector) -> Vector:
-    """Return z with its active rows solved to rounding if possible, because QP codes stop at their tolerance."""
-    before = measure(problem, z)[0].backward_error
-    better = refine(problem, z, max(1e-3 * before, 1e-15))
-    return z if better is None else better

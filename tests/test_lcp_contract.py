@@ -260,7 +260,7 @@ def test_limits_are_heeded_and_named(solver: Any) -> None:
     """The status says so, and the best iterate is finite."""
     names = {field.name for field in fields(solver)}
     alone = {name: value for name, value in (("restarts", 0), ("polish", False)) if name in names}
-    problem = lcp.LCP(string(200).M.toarray(), string(200).q)
+    problem = lcp.LCP(string(400).M.toarray(), string(400).q)
     if "time_limit" in names and not isinstance(solver, lcp.Enumeration):
         long = isinstance(solver, lcp.Lemke)
         many = {"max_pivots": 10**6, **alone} if long else {}

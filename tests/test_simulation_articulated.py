@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint
+from refusals import assert_fields
 
 from contactlab.multibody import body_pose
 from contactlab.multibody.joints import Composite, EulerZYX, Fixed, FloatingBase, Prismatic, Revolute, Spherical
@@ -160,20 +161,17 @@ def test_models_that_cannot_be_stepped_are_refused():
     builder, model = WorldBuilder(), pendulum().model
     builder.add_model(model)
     before = builder.build()
-    cases = [
-        (lambda: builder.add_model(ModelBuilder((0, 0, 0)).build()), "model"),
-        (lambda: builder.add_model(model), "name"),
-        (lambda: builder.add_model(BALL), "model"),
-        (lambda: builder.add_model(ModelBuilder().add_body("ld", joint=Fixed()).build(), prefix="wor"), "name"),
-        (lambda: builder.add_model(model, prefix=3), "prefix"),
-        (lambda: builder.add_shape("tail", Sphere(0.1), Material(0.5)), "body"),
-        (lambda: builder.add_shape("ball", "round", Material(0.5)), "shape"),
-        (lambda: dataclasses.replace(before, model=interleaved()), "model"),
-    ]
-    for call, field in cases:
-        with pytest.raises(SimulationConfigError) as caught:
-            call()
-        assert caught.value.field == field
+    assert_fields(
+        SimulationConfigError,
+        ("model", lambda: builder.add_model(ModelBuilder((0, 0, 0)).build())),
+        ("name", lambda: builder.add_model(model)),
+        ("model", lambda: builder.add_model(BALL)),
+        ("name", lambda: builder.add_model(ModelBuilder().add_body("ld", joint=Fixed()).build(), prefix="wor")),
+        ("prefix", lambda: builder.add_model(model, prefix=3)),
+        ("body", lambda: builder.add_shape("tail", Sphere(0.1), Material(0.5))),
+        ("shape", lambda: builder.add_shape("ball", "round", Material(0.5))),
+        ("model", lambda: dataclasses.replace(before, model=interleaved())),
+    )
     assert builder.build().model.names == before.model.names
     builder.add_shape("ball", Sphere(0.1), Material(0.5))
     with pytest.raises(SimulationConfigError, match="'a2' is not"):

@@ -101,26 +101,6 @@ def solve_tree_frame(
 
 
 @kernel(inner=True)
-def clear_frame(spans: IntArray, P: FloatArray) -> None:
-    """Set the three rows of P to 0 within the contact's spans."""
-    for i in range(3):
-        fill_array(P[i, spans[0] : spans[1]], 0.0)
-        fill_array(P[i, spans[2] : spans[3]], 0.0)
-
-
-@kernel(inner=True)
-def fill_responses(
-    world: PackedWorld, work: StepWork, a: int, b: int, P: FloatArray, X: FloatArray, scratch: FloatArray
-) -> None:
-    """Fill X = M^-1 P within the spans of a contact of bodies a and b; ``scratch`` (4 nv,)."""
-    k = world.bodies[b, BODY_TREE]
-    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
-    solve_tree_frame(world, work, k, P, X, scratch)
-    if other >= 0 and other != k:
-        solve_tree_frame(world, work, other, P, X, scratch)
-
-
-@kernel(inner=True)
 def contact_jacobian(
     world: PackedWorld,
     work: StepWork,
@@ -138,12 +118,20 @@ def contact_jacobian(
     world axes. Columns are the island's velocities. Body b moves; body a may be the world (-1), or fixed to it.
     ``scratch`` (4 nv,).
     """
-    clear_frame(spans, P)
+    # the Jacobian
+    for i in range(3):
+        fill_array(P[i, spans[0] : spans[1]], 0.0)
+        fill_array(P[i, spans[2] : spans[3]], 0.0)
     add_body_columns(world, work, b, 1.0, x, P)
     if a >= 0:
         # If both are in one tree, the degrees of freedom below both bodies cancel.
         add_body_columns(world, work, a, -1.0, x, P)
-    fill_responses(world, work, a, b, P, X, scratch)
+    # the response of both trees
+    k = world.bodies[b, BODY_TREE]
+    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
+    solve_tree_frame(world, work, k, P, X, scratch)
+    if other >= 0 and other != k:
+        solve_tree_frame(world, work, other, P, X, scratch)
 
 
 @kernel(inner=True)

@@ -77,19 +77,9 @@ def evaluate_loops(joints: JointRows, W: FloatArray) -> None:
     for i in range(G.shape[0]):
         joints.loop_scale[i] = largest_entry(G[i])
     # rows and errors of the loops
-    constraint_rows(
-        joints.loop_ints,
-        joints.loop_floats,
-        W,
-        0.0,
-        JACOBIAN | POSITION_ERROR,
-        joints.loop_work,
-        G,
-        nothing,
-        joints.loop_error,
-        nothing,
-        joints.loop_scale,
-    )
+    ints, floats, scratch = joints.loop_ints, joints.loop_floats, joints.loop_work
+    error, scale = joints.loop_error, joints.loop_scale
+    constraint_rows(ints, floats, W, 0.0, JACOBIAN | POSITION_ERROR, scratch, G, nothing, error, nothing, scale)
     # scale of each row: at least its largest entry, 1 for an empty row
     for i in range(G.shape[0]):
         own = max(joints.loop_scale[i], largest_entry(G[i]))
@@ -167,34 +157,29 @@ def joint_law(
 ) -> tuple[float, float, float, float]:
     """Return k, gamma and the bounds of a row's force, from the present errors."""
     # parameters and error of the row
-    h = parameters.h
-    cfm = parameters.cfm
+    h, cfm = parameters.h, parameters.cfm
     row = joints.rows[number]
-    kind = row.kind
     own = row.erp if row.erp >= 0.0 else parameters.erp
     error = joints.error[number]
-    d = row.drive
     # stops have the unilateral law
-    if kind == LIMIT:
-        sign = row.sign
-        j = row.dof
-        before, free = sign * work.v[j], sign * work.v_free[j]
-        stiffness, damping = row.stiffness, row.dissipation
+    if row.kind == LIMIT:
+        before, free = row.sign * work.v[row.dof], row.sign * work.v_free[row.dof]
         fastest = fastest_of_stops(parameters, STOP_PUSH_RATE)
         restitution_threshold = (
             parameters.angle_restitution_threshold if row.angular != 0 else parameters.restitution_threshold
         )
+        stiffness, damping = row.stiffness, row.dissipation
         k, gamma = unilateral_law(
             error, before, free, h, row.factor, restitution_threshold, own, cfm, stiffness, damping, fastest
         )
         return k, gamma, 0.0, 0.0
     # equations of mimics and loops
-    if kind == MIMIC:
+    if row.kind == MIMIC:
         return equality_law(error, h, own), cfm, -math.inf, math.inf
-    if kind == LOOP:
+    if row.kind == LOOP:
         return joints.loop_rate[row.loop_row] + equality_law(error, h, own), cfm, -math.inf, math.inf
     # rows with bounded force: dry friction, drives, springs
-    target = joints.target[d] if d >= 0 else 0.0
+    target = joints.target[row.drive] if row.drive >= 0 else 0.0
     return bounded_law(error, target, row.low, row.bound, h, row.stiffness, row.dissipation, row.speed)
 
 

@@ -284,12 +284,6 @@ def least_extent(world: PackedWorld, i: int, j: int) -> float:
     return min(size, world.extent[j]) if j < n else size
 
 
-@kernel(inline=True)
-def has_far_ends(a: int, b: int) -> bool:
-    """Return True if shapes of these kinds can touch at corners far from their closest points."""
-    return a >= shapes.CAPSULE and b >= shapes.CAPSULE
-
-
 @kernel(inner=True)
 def add_far_ends(
     a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.ContactBuffer
@@ -426,8 +420,8 @@ def pair_contacts(
             control.short, control.wanted = SHORT_OF_PAIR_CONTACTS, found
             return -1
         fast = within - margin > FAST * least_extent(world, i, j) or work.listed.shape[0] > 0
-        fast = fast and not reduce
-        if fast and found > 0 and has_far_ends(c.kind[i], c.kind[j]):
+        # Such shapes can touch at corners far from their closest points.
+        if fast and not reduce and found > 0 and min(c.kind[i], c.kind[j]) >= shapes.CAPSULE:
             found = add_far_ends(a, b, found, within, room, out)
             if found > c.points.shape[0]:
                 control.short, control.wanted = SHORT_OF_PAIR_CONTACTS, found

@@ -239,20 +239,23 @@ def edge_vector(polygon: FrictionCone, mode: int) -> tuple[float, float]:
 
 
 @kernel(inline=True)
-def sliding_directions(polygon: FrictionCone, mode: int) -> tuple[float, float, float, float, float]:
-    """Return (u, v, e, f, share): friction is (u, v) times its bound, plus share (e, f) (e, f)' of a tangential point.
+def sliding_directions(polygon: FrictionCone, mode: int) -> tuple[float, float, float, float, float, float]:
+    """Return (u, v, e, f, share, size) of a mode.
 
-    A corner of a polygon has share 0. A side has its midpoint and its edge, a disc its direction and the one across.
+    Friction is (u, v) times its bound, plus share / size times (e, f) (e, f)' of a tangential point. A corner of a
+    polygon has share 0. A side has its midpoint and its edge, a disc its direction and the one across. Forces are
+    projected again and again, so their last digits count: a quotient is not replaced by a product with the inverse.
     """
     j = (mode - SLIDE_EDGE) // 2
     if polygon.exact:
         slide = polygon.slide_state[j]
-        return slide[0], slide[1], -slide[1], slide[0], slide[STICK_FRACTION]
+        return slide[0], slide[1], -slide[1], slide[0], slide[STICK_FRACTION], 1.0
     corner = polygon.edge_directions[j]
     if (mode - SLIDE_EDGE) % 2 == 0:
-        return corner[0], corner[1], 0.0, 0.0, 0.0
+        return corner[0], corner[1], 0.0, 0.0, 0.0, 1.0
     e, f = edge_vector(polygon, mode)
-    return corner[0] + 0.5 * e, corner[1] + 0.5 * f, e, f, 1.0 / (e * e + f * f)
+    after = polygon.edge_directions[j + 1]
+    return 0.5 * (corner[0] + after[0]), 0.5 * (corner[1] + after[1]), e, f, 1.0, e * e + f * f
 
 
 @kernel(inner=True)
@@ -278,8 +281,8 @@ def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: fl
         p[2] = z
         return
     # slide: the bound is proportional to the normal force, and a share of the point along one direction is added
-    u, v, e, f, share = sliding_directions(polygon, mode)
-    along = share * (e * y + f * z)
+    u, v, e, f, share, size = sliding_directions(polygon, mode)
+    along = share * (e * y + f * z) / size
     p[1] = mu * x * u + along * e
     p[2] = mu * x * v + along * f
 
@@ -324,8 +327,8 @@ def fill_force_jacobian(
         if polygon.exact:
             slide = polygon.slide_state[(mode - SLIDE_EDGE) // 2]
             slide[STICK_FRACTION] = 1.0 / (1.0 + slide[SLIP_COMPLIANCE] * tangent)
-        u, v, e, f, share = sliding_directions(polygon, mode)
-        share *= tangent
+        u, v, e, f, share, size = sliding_directions(polygon, mode)
+        share *= tangent / size
         B[1, 0] = mu * normal * u
         B[2, 0] = mu * normal * v
         B[1, 1] = share * e * e

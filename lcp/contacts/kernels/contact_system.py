@@ -194,12 +194,9 @@ def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row
         row[p + 3] = d + m
         p += 4
     while p + 3 <= n:
-        i = row[p] + (f * x[p] + g * y[p] + h * z[p])
-        j = row[p + 1] + (f * x[p + 1] + g * y[p + 1] + h * z[p + 1])
-        k = row[p + 2] + (f * x[p + 2] + g * y[p + 2] + h * z[p + 2])
-        row[p] = i
-        row[p + 1] = j
-        row[p + 2] = k
+        row[p] += f * x[p] + g * y[p] + h * z[p]
+        row[p + 1] += f * x[p + 1] + g * y[p + 1] + h * z[p + 1]
+        row[p + 2] += f * x[p + 2] + g * y[p + 2] + h * z[p + 2]
         p += 3
     while p < n:
         row[p] += f * x[p] + g * y[p] + h * z[p]
@@ -383,4 +380,21 @@ def add_three_rows(rows: ContactSystem, i: int, j: int, k: int, f: float, g: flo
         begin = a if part == 0 else c
         n = b - a if part == 0 else d - c
         x, y, z = view_1d(Y, at[i, part], n), view_1d(Y, at[j, part], n), view_1d(Y, at[k, part], n)
-        add_three(f, g, h, x, y, z, view_1d(v, begin, n))
+        add_in_order(f, g, h, x, y, z, view_1d(v, begin, n))
+
+
+@kernel(inner=True, vectors=True)
+def add_in_order(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, v: Floats) -> None:
+    """Add f x, then g y, then h z to v; three numbers are read before one is written, so the compiler uses vectors."""
+    p = 0
+    while p + 3 <= v.shape[0]:
+        a = ((v[p] + f * x[p]) + g * y[p]) + h * z[p]
+        b = ((v[p + 1] + f * x[p + 1]) + g * y[p + 1]) + h * z[p + 1]
+        c = ((v[p + 2] + f * x[p + 2]) + g * y[p + 2]) + h * z[p + 2]
+        v[p] = a
+        v[p + 1] = b
+        v[p + 2] = c
+        p += 3
+    while p < v.shape[0]:
+        v[p] = ((v[p] + f * x[p]) + g * y[p]) + h * z[p]
+        p += 1

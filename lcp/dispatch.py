@@ -58,7 +58,7 @@ def _claim_of(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
     if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:
         return _densified(problem, solver, request)
     if isinstance(problem, MLCP) and not traits & Traits.MIXED:
-        return _mixed(problem, solver, request)
+        return solve_reduced(problem, solver, request)
     if isinstance(problem, BoxLCP) and not traits & Traits.BOXED:
         return _converted(problem, solver, request)
     return call_solver(problem, solver, request)
@@ -110,7 +110,7 @@ def project_zero(problem: Judged) -> Vector:
     return np.zeros(problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n)
 
 
-def _mixed(problem: MLCP, solver: Any, request: SolveRequest) -> Claim:
+def solve_reduced(problem: MLCP, solver: Any, request: SolveRequest) -> Claim:
     """Eliminate the free unknowns; if this is not exact, solve the core with the free unknowns split."""
     reduction = reduce(problem)
     if not reduction.consistent:

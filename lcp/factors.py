@@ -166,16 +166,22 @@ def _refined_accurately(factors: Factors, A: Any, x: Vector, b: Vector, refineme
 
 def accurate_residual(A: Any, x: Vector, b: Vector) -> Vector:
     """Return b - A x as if computed in twice the working precision, or in working precision if this overflows."""
+    gap, error = enclosed_rows(A, x, -b)
+    return -gap if np.isfinite(error).all() else b - A @ x
+
+
+def enclosed_rows(A: Any, x: Vector, q: Vector) -> tuple[Vector, Vector]:
+    """Return A x + q for a dense or sparse A, summed in twice the working precision, and bounds of its errors."""
     from lcp.kernels.reductions import dense_residual, sparse_residual
 
-    gap, error = np.empty(b.shape[0]), np.empty(b.shape[0])
+    w, error = np.empty(q.shape[0]), np.empty(q.shape[0])
     if isinstance(A, np.ndarray):
-        dense_residual(np.ascontiguousarray(A), -b, x, np.arange(b.shape[0], dtype=np.int64), gap, error)
+        dense_residual(np.ascontiguousarray(A), q, x, np.arange(x.shape[0], dtype=np.int64), w, error)
     else:
         rows = A.tocsr()
         indptr, indices = (part.astype(np.int64) for part in (rows.indptr, rows.indices))
-        sparse_residual(indptr, indices, rows.data, -b, x, gap, error)
-    return -gap if np.isfinite(error).all() else b - A @ x
+        sparse_residual(indptr, indices, rows.data, q, x, w, error)
+    return w, error
 
 
 def _dense(A: NDArray[np.float64], positive_definite: bool) -> Factors | None:

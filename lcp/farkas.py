@@ -10,6 +10,7 @@ import numpy as np
 from lcp.analysis.exact import Branching, integers
 from lcp.arrays import Vector
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
+from lcp.factors import enclosed_rows
 from lcp.interruptible import cpu_seconds
 from lcp.linear_program import linear_program
 from lcp.problem import LCP, MLCP, BoxLCP
@@ -83,12 +84,9 @@ def relative_violation(K: Vector, x: Vector, m: int) -> Vector:
 
     Compensated sums give all signs except for sums that vanish to 30 digits; these are formed in integers.
     """
-    from lcp.kernels.reductions import dense_residual
-
-    count, size = K.shape
+    size = K.shape[1]
     transposed = np.ascontiguousarray(K.T)
-    sums, error = np.empty(size), np.empty(size)
-    dense_residual(transposed, np.zeros(size), x, np.arange(count, dtype=np.int64), sums, error)
+    sums, error = enclosed_rows(transposed, x, np.zeros(size))
     terms = np.abs(transposed) @ np.abs(x)
     for i in np.flatnonzero(np.abs(sums) <= error):
         used = (transposed[i] != 0.0) & (x != 0.0)

@@ -51,10 +51,6 @@ class AffineRows:
         vector = checked_vector("q", q)
         if vector.shape[0] != matrix.shape[0]:
             raise ProblemError(f"q has length {vector.shape[0]} but M has shape {matrix.shape}")
-        self._keep_rows(matrix, vector)
-
-    def _keep_rows(self, matrix: Any, vector: Vector) -> None:
-        """Store data that are already checked and owned."""
         self.__dict__.update(_M=matrix, _q=vector)
 
     @cached_property

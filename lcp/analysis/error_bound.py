@@ -44,6 +44,7 @@ from lcp.analysis.proven_bounds import (
 )
 from lcp.analysis.sensitivity import BoxForm, to_box_form, to_vector
 from lcp.arrays import Vector
+from lcp.factors import enclosed_rows
 from lcp.interruptible import interruptible
 from lcp.matrix_classes.definite import congruence
 from lcp.matrix_classes.p_matrix import is_p_matrix
@@ -165,19 +166,6 @@ def _bound(x: Vector, pair: _Pair, radius: Vector, name: str, detail: str, *, lo
     return ErrorBound(float(total.max()), "max", name, detail, total, local)
 
 
-def _residual(form: BoxForm, u: Vector) -> tuple[Vector, Vector]:
-    """Return w = M u + q in twice the working precision, and its error."""
-    from lcp.kernels.reductions import dense_residual, sparse_residual
-
-    w, error = np.empty(form.size), np.empty(form.size)
-    if form.sparse:
-        indptr, indices = form.M.indptr.astype(np.int64), form.M.indices.astype(np.int64)
-        sparse_residual(indptr, indices, form.M.data, form.q, u, w, error)
-    else:
-        dense_residual(form.M, form.q, u, np.arange(form.size, dtype=np.int64), w, error)
-    return w, error
-
-
 def _complementary(form: BoxForm, x: Vector) -> _Pair:
     """Return the pair nearest to (x, M x + q): an unknown is between its bounds if x - w / m_ii is."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -191,7 +179,7 @@ def _pair_at(form: BoxForm, x: Vector, at_low: NDArray[np.bool_], at_high: NDArr
     """Return the pair with these unknowns at their bounds and the others as in x."""
     at_high = at_high & ~at_low
     u = np.where(at_low, form.lo, np.where(at_high, form.hi, np.clip(x, form.lo, form.hi)))
-    w, error = _residual(form, u)
+    w, error = enclosed_rows(form.M, u, form.q)
     least, most = round_down(w - error), round_up(w + error)
     # v = w where its sign agrees with the bound: d = v - w is the part of w with the wrong sign, and all of w between
     # the bounds.

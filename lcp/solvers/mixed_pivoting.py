@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.dispatch import call_any_solver
+from lcp.dispatch import solve_reduced
 from lcp.method import SolveRequest
 from lcp.polish import refine
 from lcp.problem import LCP, MLCP
@@ -182,7 +182,7 @@ def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: floa
             return Claim(x, Status.SOLVED, 0, "warm basis accepted")
     pivoted = pivot_free_variables(problem)
     if pivoted is None:
-        return _by_reduction(problem, inner, z0, tolerance, trace)
+        return solve_reduced(problem, inner, SolveRequest(z0, tolerance, trace))
     start = None if z0 is None else pivoted.start(z0)
     claim: Claim = inner.solve(pivoted.lcp, z0=start, tolerance=tolerance, trace=trace)
     if np.isfinite(claim.z).all():
@@ -193,7 +193,7 @@ def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: floa
             detail = f"{pivoted.rank} free unknowns pivoted in{through}"
             detail = f"{detail}; {claim.detail}" if claim.detail else detail
             return replace(claim, z=answer, status=Status.SOLVED, detail=detail, evidence=None)
-    second = _by_reduction(problem, inner, z0, tolerance, trace)
+    second = solve_reduced(problem, inner, SolveRequest(z0, tolerance, trace))
     return replace(second, iterations=claim.iterations + second.iterations)
 
 
@@ -241,18 +241,3 @@ def _basis_solution(problem: MLCP, positive: NDArray[np.bool_]) -> Vector | None
         return None
     x[m:] = np.maximum(x[m:], 0.0)
     return x
-
-
-@dataclass(frozen=True)
-class _Plain:
-    """A solver without its traits: mixed problems reach it reduced."""
-
-    inner: Any
-
-    def solve(self, problem: LCP, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
-        claim: Claim = self.inner.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-        return claim
-
-
-def _by_reduction(problem: MLCP, inner: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
-    return call_any_solver(problem, _Plain(inner), SolveRequest(z0, tolerance, trace))

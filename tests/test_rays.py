@@ -24,7 +24,7 @@ from contactlab.contact import (
     Sphere,
 )
 from contactlab.contact.detection import pack_shapes
-from contactlab.contact.detection.queries import first_hits
+from contactlab.contact.detection.collide import first_hits
 from contactlab.contact.shapes.shape import pose_row
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import ConstantVelocity, SimulationConfigError, World, WorldBuilder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from problem_data.errors import FileError
+from problem_data.validation import FileError
 
 
 class DatasetError(FileError):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import ConstraintSet
-from contactlab.contact.friction_pyramid import check_edges
+from contactlab.contact.material import check_edges
 from contactlab.formulation.model_problem.branches import instantaneous
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint, contact_geometry
 from contactlab.formulation.model_problem.inputs import ProblemInputs, loop_rows, mimic_rows
@@ -18,9 +18,8 @@ from contactlab.formulation.model_problem.joint_limit_rows import (
     Coordinates,
     Friction,
     Limits,
+    drive_rows,
     limit_rows,
-    servos,
-    speed_rows,
 )
 from contactlab.formulation.model_problem.levels import checked_loads
 from contactlab.formulation.model_problem.options import (
@@ -168,8 +167,7 @@ def problem_data_from(
             geometry=geometry,
             loads=checked_loads(listed, geometry.names, loads),
             limit_rows=limit_rows(model, coordinates, kin.q, limits),
-            speed_rows=speed_rows(model, coordinates, kin._v, friction, driven),
-            servos=servos(coordinates, kin.q, kin._v, driven),
+            drive_rows=drive_rows(model, coordinates, kin.q, kin._v, friction, driven),
             loops=loop_rows(model, kin, loops, how["loops"], time),
             mimics=mimic_rows(model, kin, mimics, how["mimics"]),
             constraint_set=loops,

@@ -17,7 +17,7 @@ from contactlab.constraints import ConstraintSet, baumgarte_term
 from contactlab.constraints.evaluation import evaluated
 from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.formulation.model_problem.contact_geometry import ContactGeometry, ContactPoint
-from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
+from contactlab.formulation.model_problem.joint_limit_rows import DriveRow, LimitRow
 from contactlab.formulation.model_problem.options import BridgeError, Stabilisation, Thresholds
 from contactlab.multibody.dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.joint_data import mimic_coupling
@@ -244,8 +244,7 @@ class ProblemInputs:
     geometry: ContactGeometry
     loads: FloatArray  # (nc,) [N] of the contacts with torsional or rolling friction
     limit_rows: tuple[LimitRow, ...]
-    speed_rows: tuple[SpeedRow, ...]
-    servos: tuple[PositionDriveRow, ...]
+    drive_rows: tuple[DriveRow, ...]  # and dry friction
     loops: BilateralRows
     mimics: BilateralRows
     constraint_set: ConstraintSet | None

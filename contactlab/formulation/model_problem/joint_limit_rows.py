@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -149,15 +149,20 @@ Friction = Literal["model"] | Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
-class SpeedRow:
-    """Row that prescribes the speed of a coordinate with a force of limited size."""
+class DriveRow:
+    """Row of the dry friction or of a drive of a coordinate, with a force of limited size."""
 
     row_kind: RowKind
     label: str
     coordinate: Coordinate
-    target: float  # speed [rad/s or m/s]
+    target: float  # speed [rad/s or m/s], of a position drive the position
     bound: float  # largest force [N m or N]
     speed: float  # speed of the coordinate at the instant
+    # Of a position drive: position less target, and the drive's gains.
+    error: float = 0.0
+    stiffness: float = 0.0
+    damping: float = 0.0
+    target_velocity: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -168,7 +173,8 @@ class SpeedRow:
         """Return k, gamma and the bounds of its row over a step."""
         from contactlab.formulation.kernels.laws import bounded_law
 
-        return bounded_law(self.row_kind.value, 0.0, self.target, self.bound, h, 0.0, 0.0, 0.0)
+        gains = (self.stiffness, self.damping, self.target_velocity)
+        return bounded_law(self.row_kind.value, self.error, self.target, self.bound, h, *gains)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -180,67 +186,42 @@ class SpeedRow:
         return abs(self.speed - self.target) <= rest
 
     @property
-    def force_against(self) -> float:
-        """Return the force [N m or N] at another speed than the wanted one."""
-        return self.bounds[1 if self.target > self.speed else 0]
-
-
-@dataclass(frozen=True)
-class PositionDriveRow:
-    """A `PositionDrive` applied to its coordinate."""
-
-    label: str
-    coordinate: Coordinate
-    #: error, speed: Position less target, and speed.
-    error: float
-    speed: float
-    drive: PositionDrive
-    row_kind = RowKind.POSITION_DRIVE
-    kind = "drive"
-
-    def terms(self, h: float) -> tuple[float, float, float, float]:
-        """Return k, gamma and the bounds of its row over a step."""
-        from contactlab.formulation.kernels.laws import bounded_law
-
-        one = self.drive
-        gains = (one.stiffness, one.damping, one.target_velocity)
-        return bounded_law(self.row_kind.value, self.error, one.target, one.max_force, h, *gains)
-
-    @property
     def force(self) -> float:
-        """Force [N m or N] at the instant."""
-        law = -self.drive.stiffness * self.error - self.drive.damping * (self.speed - self.drive.target_velocity)
-        return max(-self.drive.max_force, min(self.drive.max_force, law))
+        """Force [N m or N] of a position drive at the instant, of other rows at another speed than the wanted one."""
+        if self.row_kind != RowKind.POSITION_DRIVE:
+            return self.bounds[1 if self.target > self.speed else 0]
+        law = -self.stiffness * self.error - self.damping * (self.speed - self.target_velocity)
+        return max(-self.bound, min(self.bound, law))
 
 
-def speed_rows(
-    model: Model, coordinates: Coordinates, v: FloatArray, friction: Friction, drives: Sequence[Drive]
-) -> tuple[SpeedRow, ...]:
-    """Return the rows of dry friction of joints, then of velocity drives."""
-    result = []
+def drive_rows(
+    model: Model, coordinates: Coordinates, q: FloatArray, v: FloatArray, friction: Friction, drives: Sequence[Drive]
+) -> tuple[DriveRow, ...]:
+    """Return the rows of dry friction of joints, then of velocity drives, then of position drives."""
+    rows = []
     for name, bound in _bounds(model, friction).items():
         largest = at_least_zero(bound, f"friction[{name!r}]")
         if largest > 0.0:
             for coordinate in coordinates.joint(name, "friction"):
                 label = f"dry friction of {coordinate.name}"
-                result.append(SpeedRow(RowKind.FRICTION, label, coordinate, 0.0, largest, float(v[coordinate.v])))
+                rows.append(DriveRow(RowKind.FRICTION, label, coordinate, 0.0, largest, float(v[coordinate.v])))
+    servos = []
     for drive, coordinate, label in _labelled(coordinates, drives):
-        if not isinstance(drive, PositionDrive):
-            speed = float(v[coordinate.v])
-            result.append(SpeedRow(drive.row_kind, label, coordinate, drive.target, drive.max_force, speed))
-    return tuple(result)
-
-
-def servos(
-    coordinates: Coordinates, q: FloatArray, v: FloatArray, drives: Sequence[Drive]
-) -> tuple[PositionDriveRow, ...]:
-    """Return the position drives."""
-    result = []
-    for drive, coordinate, label in _labelled(coordinates, drives):
+        kind = RowKind.POSITION_DRIVE if isinstance(drive, PositionDrive) else drive.row_kind
+        row = DriveRow(kind, label, coordinate, drive.target, drive.max_force, float(v[coordinate.v]))
         if isinstance(drive, PositionDrive) and coordinate.q is not None:
-            error = float(q[coordinate.q]) - drive.target
-            result.append(PositionDriveRow(label, coordinate, error, float(v[coordinate.v]), drive))
-    return tuple(result)
+            servos.append(
+                replace(
+                    row,
+                    error=float(q[coordinate.q]) - drive.target,
+                    stiffness=drive.stiffness,
+                    damping=drive.damping,
+                    target_velocity=drive.target_velocity,
+                )
+            )
+        else:
+            rows.append(row)
+    return (*rows, *servos)
 
 
 def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.contact import PowerLaw
-from contactlab.contact.friction_pyramid import tangent_frame
+from contactlab.contact.material import tangent_frame
 from contactlab.formulation.model_problem.branches import SparseRows, turning_rows, unit_rows
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint
 from contactlab.formulation.model_problem.inputs import (
@@ -43,7 +43,7 @@ from contactlab.formulation.model_problem.inputs import (
     RowTable,
     contact_rows,
 )
-from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
+from contactlab.formulation.model_problem.joint_limit_rows import LimitRow
 from contactlab.formulation.model_problem.options import BridgeError, JointLimit, RowKind, Stabilisation, at_least_zero
 from contactlab.formulation.softening import softening
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -130,22 +130,22 @@ def _equations(
 def _joint_forces(p: ProblemInputs) -> tuple[FloatArray, list[Row]]:
     """Return applied forces, including forces of joints that slip, and rows of joints that stick, by coordinate."""
     tau, held = p.applied.copy(), []
-    for servo in p.servos:
-        tau[servo.coordinate.v] += servo.force
-    for holder in p.speed_rows:
-        if holder.label in p.given:
+    for holder in p.drive_rows:
+        if holder.row_kind == RowKind.POSITION_DRIVE:
+            tau[holder.coordinate.v] += holder.force
+        elif holder.label in p.given:
             tau[holder.coordinate.v] += p.given[holder.label]
         elif holder.has_target_speed(p.thresholds.rest):
             source, at = holder.coordinate.name, holder.coordinate.v
             held.append(Row("G", at, holder.kind, source, holder.label, bounds=holder.bounds))
-        elif math.isinf(holder.force_against):
+        elif math.isinf(holder.force):
             raise BridgeError(
                 "drives",
                 f"{holder.label!r} has no largest force and is off its speed, {holder.speed:g} instead of "
                 f"{holder.target:g}: no finite acceleration brings it there; use the velocity level",
             )
         else:
-            tau[holder.coordinate.v] += holder.force_against
+            tau[holder.coordinate.v] += holder.force
     return tau, held
 
 
@@ -353,8 +353,7 @@ def _terms(
 
 def _joint_rows(p: ProblemInputs, rows: list[Row]) -> list[tuple[Any, list[_Terms]]]:
     """Append rows of dry friction and drives, in an impact only of drives without a bound; return their group."""
-    every: tuple[SpeedRow | PositionDriveRow, ...] = (*p.speed_rows, *p.servos)
-    acting = [one for one in every if p.h is not None or one.row_kind == RowKind.VELOCITY_DRIVE_RIGID]
+    acting = [one for one in p.drive_rows if p.h is not None or one.row_kind == RowKind.VELOCITY_DRIVE_RIGID]
     terms = [one.terms(p.h or 0.0) for one in acting]
     for one, (_, _, lo, hi) in zip(acting, terms, strict=True):
         rows.append(Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))

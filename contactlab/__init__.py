@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contactlab.verification import verify
     from contactlab.world import World, WorldBuilder
     from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
-    from problem_data.errors import FileError
+    from problem_data.validation import FileError
 
 __all__ = [
     "Batch", "Box", "Capsule", "Cylinder", "EventDriven", "HalfSpace", "Material", "Recording", "RigidInertia",
@@ -55,7 +55,7 @@ _NAMES = {
     "contactlab.formulation.quadratic_programs": "ConvexRelaxation StaggeredProjections",
     "contactlab.formulation.strategy_solver": "EqualCompliance",
     "problem_data": "ConstraintAccelProblemData ConstraintVelProblemData",
-    "problem_data.errors": "FileError",
+    "problem_data.validation": "FileError",
 }
 _HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
 

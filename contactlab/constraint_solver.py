@@ -341,7 +341,7 @@ class ConstraintSolver(ForceHelpers):
         certificate: Certificate,
     ) -> None:
         """Raise if bilateral equations are inconsistent."""
-        from contactlab.formulation.kernels.agreement import CONSISTENT
+        from contactlab.formulation.kernels.bilateral import CONSISTENT
 
         check = certificate.bilateral
         # Infinite if the solver's z is not finite.

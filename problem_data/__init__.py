@@ -9,11 +9,10 @@ ConstraintVelProblemData(nv=1, contacts=1, friction rows=0, limits=0, bilaterals
 """
 
 from problem_data.acceleration import ConstraintAccelProblemData
-from problem_data.blocks import AccelerationBlocks, VelocityBlocks
-from problem_data.constrained import ConstraintForces
-from problem_data.errors import FileError, ProblemDataError
+from problem_data.constrained import AccelerationBlocks, ConstraintForces, VelocityBlocks
 from problem_data.io import load, save
 from problem_data.operators import LinearMap
+from problem_data.validation import FileError, ProblemDataError
 from problem_data.velocity import ConstraintVelProblemData
 
 __all__ = [

@@ -19,20 +19,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from problem_data.blocks import AccelerationBlocks, evaluate_acceleration_blocks
 from problem_data.constrained import (
+    AccelerationBlocks,
     ConstrainedDynamics,
+    evaluate_acceleration_blocks,
     known_of_blocks,
     map_of_any_rows,
     per_row,
     rows_of_blocks,
 )
-from problem_data.errors import ProblemDataError
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import FunctionMap, LinearMap, Operator, as_linear_map
 from problem_data.validation import (
     FloatArray,
     IntArray,
+    ProblemDataError,
     float_array,
     friction,
     length,

@@ -12,7 +12,6 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from problem_data.errors import ProblemDataError
 from problem_data.operators import (
     PROBE_SEED,
     SHAPE_FAULTS,
@@ -22,7 +21,7 @@ from problem_data.operators import (
     call_checked,
     is_sparse,
 )
-from problem_data.validation import FloatArray, float_array, format_entry, read_only
+from problem_data.validation import FloatArray, ProblemDataError, float_array, format_entry, read_only
 
 SolveInertia = Callable[[FloatArray], FloatArray]
 InertiaSolve = VectorFunction | SparseMatrix | ScipyLinearOperator | ArrayLike

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from problem_data.acceleration import ConstraintAccelProblemData
-from problem_data.blocks import AccelerationBlocks, VelocityBlocks, normal_minus_friction
-from problem_data.errors import ProblemDataError, ProblemFileError
+from problem_data.constrained import AccelerationBlocks, VelocityBlocks, normal_minus_friction
 from problem_data.files import NpzFile, Source, write_npz
 from problem_data.inertia import (
     SOLVE_SYMMETRY_TOLERANCE,
@@ -28,6 +27,8 @@ from problem_data.inertia import (
 from problem_data.validation import (
     FloatArray,
     IntArray,
+    ProblemDataError,
+    ProblemFileError,
     check_cones,
     checked_cone_contacts,
     checked_tree_starts,

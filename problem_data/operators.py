@@ -15,8 +15,7 @@ from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from problem_data.errors import ProblemDataError
-from problem_data.validation import FloatArray, check_shape, float_array, read_only
+from problem_data.validation import FloatArray, ProblemDataError, check_shape, float_array, read_only
 
 VectorFunction = Callable[[FloatArray], ArrayLike]
 

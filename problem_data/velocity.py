@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from problem_data.blocks import VelocityBlocks, evaluate_blocks
 from problem_data.constrained import (
     ConstrainedDynamics,
+    VelocityBlocks,
+    evaluate_blocks,
     known_of_blocks,
     map_of_any_rows,
     per_row,

@@ -54,6 +54,23 @@ def test_crossed_capsules_touch_once_and_crossed_axes_part_sideways():
         np.testing.assert_allclose(np.abs(contact.normal), [0, 0, 1], atol=1e-12)
 
 
+@pytest.mark.nojit
+def test_closest_point_of_a_degenerate_triangle():
+    """A triangle can be a point or a segment; a coordinate that is not a number gives weights that are none."""
+    from contactlab.contact.detection.kernels.gjk import triangle_weights
+
+    assert triangle_weights(*((1.0, 2.0, 0.0),) * 3) == (1.0, 0.0, 0.0)
+    for corners in itertools.permutations(((-1.0, 1.0, 0.0), (1.0, 1.0, 0.0), (0.5, 1.0, 0.0))):
+        weights = np.array(triangle_weights(*corners))
+        assert weights.min() >= 0.0
+        assert weights.sum() == pytest.approx(1.0, abs=1e-15)
+        np.testing.assert_allclose(weights @ np.array(corners), [0.0, 1.0, 0.0], atol=1e-15)
+    for k in range(3):
+        corners = [[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
+        corners[k][1] = math.nan
+        assert np.isnan(triangle_weights(*map(tuple, corners))).any()
+
+
 def test_capsule_lies_on_a_box_with_two_contacts():
     """A lying capsule rests on both ends, where the box is wide enough on the box's edge."""
     contacts = collide(Capsule(0.5, 1.0), at(z=1.4, turn=QUARTER), Box((3.0, 3.0, 1.0)), HERE)

@@ -22,7 +22,7 @@ from contactlab.constraints import (
     constraint_velocity_error,
 )
 from contactlab.constraints.assembly_conditions import conditions_of, loop_closures
-from contactlab.constraints.assembly_solver import difference_jacobian
+from contactlab.constraints.assembly_solver import Conditions, difference_jacobian
 from contactlab.multibody import (
     Model,
     ModelBuilder,
@@ -75,7 +75,7 @@ def test_conditions_have_their_exact_derivatives(kind: str, seed: int) -> None:
     """Far from closure, too, the Jacobian of every kind of row is the finite difference of its residual."""
     model, q, cs = loop(seed, kind)
     cs = ConstraintSet(model, [*cs.constraints, random_distance(model, np.random.default_rng(seed))])
-    for condition in conditions_of(model, q, cs, 0.0):
+    for condition in conditions_of(model, q, cs, 0.0)[0]:
         J = condition.linearised(model, kinematics(model, q))[1]
         step = 1e-6 * np.eye(model.nv)
         ends = [
@@ -283,6 +283,40 @@ class Carried(CustomConstraint):
 
     def velocity_error(self, model: Model, q: np.ndarray, v: np.ndarray, t: float = 0.0) -> np.ndarray:
         return np.array([v[0] - 2.0 * np.cos(2.0 * t) - 1.0])
+
+
+class Scaled(CustomConstraint):
+    """A linear condition on the disc, in units of the caller."""
+
+    rows = 1
+
+    def __init__(self, scale: float, row: tuple[float, float, float], value: float) -> None:
+        self.row, self.value = scale * np.array(row), scale * value
+
+    def jacobian(self, model: Model, q: np.ndarray) -> np.ndarray:
+        return self.row[None]
+
+    def gamma(self, model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.zeros(1)
+
+    def position_error(self, model: Model, q: np.ndarray) -> np.ndarray:
+        return np.array([self.row @ q - self.value])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_units_of_custom_rows_change_neither_rank_nor_solution(scale: float) -> None:
+    """A row in metres, one in units of the caller and one in the inverse of these units are all independent."""
+    model = wheel()
+    rows = [
+        LoopConstraint("world", "disc", axis=(0, 0, 0, 1, 0, 0), sliding=True),
+        Scaled(scale, (1.0, 1.0, 0.0), 0.5),
+        Scaled(1.0 / scale, (0.0, 1.0, 1.0), 0.7),
+    ]
+    conditions = Conditions(model, *conditions_of(model, model.neutral, ConstraintSet(model, rows), 0.0))
+    assert conditions.row_space(*conditions.linearised(model.neutral)).rank == 3
+    placed = assemble_q(model, [0.3, 2.0, 0.1], ConstraintSet(model, rows[:2]), np.ones(3), tolerance=1e-9)
+    assert placed.converged
+    assert np.abs(placed.q - [0.0, 0.5, 0.1]).max() < 1e-6
 
 
 def test_time_dependent_constraints_are_met_at_their_time() -> None:

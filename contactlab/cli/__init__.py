@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     from contactlab.lab import RaceError, SweepError
     from problem_data import ProblemDataError
-    from problem_data.errors import FileError
+    from problem_data.validation import FileError
 
     try:
         status: int = arguments.run(arguments)

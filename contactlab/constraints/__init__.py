@@ -4,9 +4,9 @@ A `ConstraintSet` is a description. It packs its rows once, and groups rows of o
 `kernels.rows` computes G, gamma and errors. Jacobians, constrained dynamics, assembly and `problem_data_from` all use
 it. Custom rows are evaluated in Python beforehand.
 
-Forward dynamics is one compiled call for each of four methods, which differ in the matrix they factorise. If pivots
-show dependent rows or missing inertia, all four call one rank-revealing kernel, the null space by QR with pivoting. So
-each method gives the same result for a redundant set, with rank, residual and the shortest forces.
+Forward dynamics is one compiled call for each of three methods, which differ in the matrix they factorise. If pivots
+show dependent rows or missing inertia, all call one rank-revealing kernel, the null space by QR with pivoting. So each
+method gives the same result for a redundant set, with rank, residual and the shortest forces.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.evaluation import check_set, evaluated, time_of, tolerances
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.rows import ConstraintError
-from contactlab.constraints.solution import nearest_solution, row_space
+from contactlab.constraints.solve import nearest_solution, row_space
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
@@ -131,17 +131,18 @@ def assemble_q(
     t = time_of(t)
     wanted = checked_weights(model, weights)
     start = kinematics(model, q0.q if isinstance(q0, Kinematics) else q0).q
-    conditions = Conditions(model, conditions_of(model, start, cs, t))
+    conditions = Conditions(model, *conditions_of(model, start, cs, t))
     tolerance = max(tolerance, _rounding(model, start))
     largest = float(wanted.max(initial=0.0))
     metric = np.maximum(wanted, _SOFTEST * largest) / largest if largest > 0.0 else np.ones(model.nv)
-    closing = solve_conditions(conditions, np.array(start), metric, tolerance, max_iterations)
-    q, error, iterations, stationary = closing.q, closing.error, closing.iterations, False
+    q, error, iterations = solve_conditions(conditions, np.array(start), metric, tolerance, max_iterations)
+    stationary = False
     if error <= tolerance:
         stationary = iterations == 0 or largest == 0.0
         if not stationary:
-            near = nearest_on_solutions(conditions, start, q, wanted, tolerance, max_iterations - iterations)
-            q, iterations, stationary = near.q, iterations + near.iterations, near.stationary
+            budget = max_iterations - iterations
+            q, steps, stationary = nearest_on_solutions(conditions, start, q, wanted, tolerance, budget)
+            iterations += steps
         if iterations:
             # One step more than required costs little and reaches rounding.
             q, error = project_to_solutions(conditions, q, 0.0, 1)
@@ -246,7 +247,7 @@ def assemble_v(
         known = tolerances(J, np.concatenate([sizes, own]), np.concatenate([error, np.zeros(len(own))]))
         v = nearest_solution(row_space(J, known), J @ v - e, start, wanted)
     e, J = _conditions(model, at, v, cs, plain, t)
-    place = float(np.linalg.norm(Conditions(model, conditions_of(model, at.q, cs, t)).linearised(at.q)[0]))
+    place = float(np.linalg.norm(Conditions(model, *conditions_of(model, at.q, cs, t)).linearised(at.q)[0]))
     return AssembledVelocity(read_only(v), _velocity_satisfied(e, J, v), float(np.abs(e).max(initial=0.0)), place)
 
 

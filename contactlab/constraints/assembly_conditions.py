@@ -191,8 +191,11 @@ class CustomCondition:
         return self.rows.assembly_position(model, kin.q, self.t)
 
 
-def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:
-    """Return the conditions of a set: loops, distances, contacts at their positions at q0, and custom rows."""
+def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> tuple[list[Condition], int]:
+    """Return the conditions of a set: loops, distances, contacts at their positions at q0, then custom rows.
+
+    The second value is the number of rows before custom rows.
+    """
     at = kinematics(model, q0)
     conditions: list[Condition] = []
     conditions.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
@@ -201,7 +204,7 @@ def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> 
         _contact_conditions(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)])
     )
     conditions.extend(CustomCondition(rows, t) for rows in cs.packed.custom)
-    return conditions
+    return conditions, cs.n_rows - sum(rows.n for rows in cs.packed.custom)
 
 
 def _contact_conditions(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[FixedPointCondition]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from contactlab.constraints.assembly_conditions import Condition, turn_jacobian
 from contactlab.constraints.evaluation import tolerances
-from contactlab.constraints.solution import RowSpace, row_space
+from contactlab.constraints.solve import RowSpace, row_space
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.joints import FloatingBase, Spherical
 from contactlab.multibody.kinematics import kinematics
@@ -39,6 +39,8 @@ class Conditions:
 
     model: Model
     parts: Sequence[Condition]
+    #: Number of rows before those of custom constraints, in metres or radians.
+    plain: int
 
     def linearised(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residual e (k,) at a configuration, and its derivative (k, nv)."""
@@ -49,16 +51,11 @@ class Conditions:
 
     def row_space(self, e: FloatArray, J: FloatArray) -> RowSpace:
         """Return rank and spaces of the derivative J (k, nv) at a configuration with the residual e (k,)."""
-        return row_space(J, tolerances(J, np.full(len(J), np.abs(J).max(initial=0.0)), e))
-
-
-@dataclass(frozen=True, eq=False)
-class AssemblySolution:
-    """Result of the descents: configuration of smallest residual, norm of the residual, number of steps tried."""
-
-    q: FloatArray
-    error: float
-    iterations: int
+        # Rows of contacts, loops and distances have one size, so that rows of rounding only are zero. The units of
+        # custom rows are unknown: each has its own size.
+        sizes = np.abs(J).max(axis=1, initial=0.0)
+        sizes[: self.plain] = sizes[: self.plain].max(initial=0.0)
+        return row_space(J, tolerances(J, sizes, e))
 
 
 def rotational_dofs(model: Model, q: FloatArray) -> NDArray[np.bool_]:
@@ -72,35 +69,39 @@ def rotational_dofs(model: Model, q: FloatArray) -> NDArray[np.bool_]:
 
 def solve_conditions(
     conditions: Conditions, q0: FloatArray, metric: FloatArray, tolerance: float, budget: int
-) -> AssemblySolution:
+) -> tuple[FloatArray, float, int]:
     """Return a configuration of residual zero, searched from q0; without one, the configuration of smallest residual.
+
+    The norm of its residual and the number of steps tried follow.
 
     At most ``budget`` steps are tried, the shortest ones in the norm of diag(metric), which is positive. A residual of
     norm ``tolerance`` is accepted.
     """
     model = conditions.model
     turning = rotational_dofs(model, q0)
-    best = _descend(conditions, q0, metric, turning, tolerance, budget)
-    spent, alike = best.iterations, 1
+    best, least, spent = _descend(conditions, q0, metric, turning, tolerance, budget)
+    alike = 1
     rng = np.random.default_rng(0)
     for start in range(1, _STARTS + 1):
-        if best.error <= tolerance or spent >= 0.7 * budget or alike >= _AGREEING:
+        if least <= tolerance or spent >= 0.7 * budget or alike >= _AGREEING:
             break
         # Symmetric or stretched-out starts are saddles, which a small perturbation leaves. Later starts are farther
         # away.
         push = min(0.5 * start, 2.0) * rng.standard_normal(model.nv) / np.sqrt(metric / metric.min())
-        descent = _descend(conditions, integrate(model, q0, push, 1.0), metric, turning, tolerance, budget - spent)
-        spent += descent.iterations
-        if abs(descent.error - best.error) <= 1e-3 * best.error:
+        start_q = integrate(model, q0, push, 1.0)
+        q, error, steps = _descend(conditions, start_q, metric, turning, tolerance, budget - spent)
+        spent += steps
+        if abs(error - least) <= 1e-3 * least:
             alike += 1
-        elif descent.error < best.error:
+        elif error < least:
             alike = 1
-        best = descent if descent.error < best.error else best
-    if best.error > tolerance:
+        if error < least:
+            best, least = q, error
+    if least > tolerance:
         # No descent reached a solution: spend the remaining budget on the smallest residual.
-        best = _descend(conditions, best.q, metric, turning, tolerance, budget - spent, to_the_end=True)
-        spent += best.iterations
-    return AssemblySolution(best.q, best.error, spent)
+        best, least, steps = _descend(conditions, best, metric, turning, tolerance, budget - spent, to_the_end=True)
+        spent += steps
+    return best, least, spent
 
 
 def _descend(
@@ -112,7 +113,7 @@ def _descend(
     budget: int,
     *,
     to_the_end: bool = False,
-) -> AssemblySolution:
+) -> tuple[FloatArray, float, int]:
     """Reduce the residual from q by the Levenberg-Marquardt method, with damping in proportion to the residual.
 
     It ends at a residual of norm ``tolerance``, after ``budget`` steps, or when several steps gain little: 1 % each, or
@@ -148,7 +149,7 @@ def _descend(
         q, e, J = there, e_there, J_there
         slow = slow + 1 if now > (1.0 - 1e-9 if to_the_end else 0.99) * error else 0
         error = now
-    return AssemblySolution(q, error, iterations)
+    return q, error, iterations
 
 
 def _step(J: FloatArray, e: FloatArray, damping: float) -> FloatArray:
@@ -190,24 +191,16 @@ _NEAR: Final = 0.1
 _STEP: Final = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class NearestSolution:
-    """Solution, half its squared weighted distance, number of steps, and whether the distance is stationary."""
-
-    q: FloatArray
-    objective: float
-    iterations: int
-    stationary: bool
-
-
 def nearest_on_solutions(
     conditions: Conditions, q0: FloatArray, q: FloatArray, weights: FloatArray, tolerance: float, budget: int
-) -> NearestSolution:
+) -> tuple[FloatArray, int, bool]:
     """Minimise d^T diag(weights) d / 2, d = difference(q0, q), over solutions, from the solution q.
 
     Newton's method in the null space of the rows, with the curvature of rows and distance. Newton steps bring each step
     back to the solutions, and it is shortened until the distance decreases (Nocedal, Wright, Numerical Optimization,
     2006, section 18.3). Directions that do not change the distance are not used.
+
+    Return the solution, the number of steps, and whether the distance is stationary.
     """
     model = conditions.model
     root = np.sqrt(weights / weights.max()) if weights.any() else weights
@@ -222,8 +215,7 @@ def nearest_on_solutions(
             # The last step is still made, so that the result is stationary up to rounding.
             last, error = project_to_solutions(conditions, integrate(model, q, step, 1.0), tolerance, 10)
             value = _objective(root, difference(model, q0, last))
-            good = error <= tolerance and value <= objective
-            return NearestSolution(last if good else q, value if good else objective, iterations + 1, True)
+            return last if error <= tolerance and value <= objective else q, iterations + 1, True
         length = min(1.0, 0.7 / float(np.abs(step).max()))
         while True:
             iterations += 1
@@ -235,8 +227,8 @@ def nearest_on_solutions(
             length *= 0.4
             # Shorter steps change the distance by rounding only.
             if length * float(np.abs(step).max()) < _LAST or iterations >= budget:
-                return NearestSolution(q, objective, iterations, iterations < budget)
-    return NearestSolution(q, objective, iterations, False)
+                return q, iterations, iterations < budget
+    return q, iterations, False
 
 
 def _objective(root: FloatArray, d: FloatArray) -> float:

@@ -12,7 +12,7 @@ from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom,
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
 from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, row_rates_size
 from contactlab.constraints.rows import ConstraintError
-from contactlab.constraints.solution import row_space, unit_columns
+from contactlab.constraints.solve import row_space, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
 from contactlab.multibody.kinematics import Instant, at_state

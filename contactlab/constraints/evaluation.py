@@ -219,8 +219,8 @@ def constraint_velocity_error(
 
 
 def tolerances(G: FloatArray, scale: FloatArray, error: FloatArray) -> FloatArray:
-    """Return for each row (nc,) the rounding error as a fraction of its length, 1 for zero rows (`kernels.rank`)."""
-    from contactlab.constraints.kernels.rank import row_tolerances
+    """Return for each row (nc,) its rounding error as a fraction of its length, 1 for zero rows (`row_tolerances`)."""
+    from contactlab.constraints.kernels.factorizations import row_tolerances
 
     out = np.empty(G.shape[0])
     row_tolerances(np.ascontiguousarray(G), scale, error, out)
@@ -243,7 +243,7 @@ class ConstrainedSystem:
         (nc,) right-hand side, with wanted accelerations and stabilisation.
     tolerance
         (nc,) rounding error of each row of G as a fraction of its length, 1 for zero rows
-        (`contactlab.constraints.kernels.rank`).
+        (`contactlab.constraints.kernels.factorizations`).
     """
 
     H: FloatArray

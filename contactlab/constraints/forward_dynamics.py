@@ -32,9 +32,10 @@ from contactlab.constraints.kernels.kkt_codes import (
     POSITION_ERROR,
     VELOCITY_ERROR,
     motion_size,
+    unit_forces_size,
 )
 from contactlab.constraints.rows import ConstraintError
-from contactlab.constraints.solution import (
+from contactlab.constraints.solve import (
     LinearSolver,
     check_linear_solver,
     residual_of,
@@ -67,7 +68,7 @@ def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0
     m, nv = G.shape
     factor = factorize_mass_matrix(model, at)
     K = np.empty((m, m))
-    work = np.empty(nv * (7 * m + 2) + (m + 1) ** 2)
+    work = np.empty(unit_forces_size(nv, m))
     _kernels().delassus_matrix(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
     return K
 
@@ -88,9 +89,9 @@ def _kernels() -> Any:
 
 
 # Compiled functions, at a fraction of a microsecond per call. The fast one accepts only operands of these types:
-# integers, order, floats, q, v, tau, workspace, a, forces; method.
+# integers, floats, q, v, tau, workspace, a, forces; method.
 _motion = Entry(lambda: _kernels().constrained_motion)
-_fast_motion = Entry(lambda: single_signature(_kernels().fast_motion, 2, (1,) * 7, 0))
+_fast_motion = Entry(lambda: single_signature(_kernels().fast_motion, 1, (1,) * 7, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +144,11 @@ def forward_dynamics_constraints(
     cs
         The constraints. Redundant, zero and nearly dependent rows, and more rows than degrees of freedom, are fine.
     method
-        "direct": the whole matrix [H G^T; G 0] by LU. "range_space_sparse": forces first, through H = L^T L along the
-        branches of the tree. "null_space": accelerations first. "kokkevis": without a mass matrix, by unit forces
-        through the articulated bodies, nearly always the fastest for contacts (Kokkevis and Metaxas 1998; the others:
-        Featherstone 2008, section 8.2). All four have the same result. If rows are dependent or nearly so, or H
-        is singular, every method calls the null-space method, whose QR with pivoting determines the rank.
+        "range_space_sparse", or its other name "direct": forces first, through H = L^T L along the branches of the
+        tree. "null_space": accelerations first. "kokkevis": without a mass matrix, by unit forces through the
+        articulated bodies, nearly always the fastest for contacts (Kokkevis and Metaxas 1998; the others: Featherstone
+        2008, section 8.2). All have the same result. If rows are dependent or nearly so, or H is singular, every method
+        calls the null-space method, whose QR with pivoting determines the rank.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
     linear_solver
@@ -172,13 +173,13 @@ def forward_dynamics_constraints(
             owner = None  # no set
         if owner is model and type(q) is np.ndarray:
             nv = model.nv
-            a, forces, order, work = _empty(nv), _empty(m), _empty(nv + m, dtype=np.int64), _empty(size)
+            a, forces, work = _empty(nv), _empty(m), _empty(size)
             rank = DEPENDENT
             try:
-                rank, residual = _fast_motion.call(ints, order, floats, q, v, tau, work, a, forces, number)
+                rank, residual = _fast_motion.call(ints, floats, q, v, tau, work, a, forces, number)
                 if rank == DEPENDENT:
                     # Unit forces cannot separate dependent rows, and cannot act on a body without inertia.
-                    rank, residual = _fast_motion.call(ints, order, floats, q, v, tau, work, a, forces, NULL_SPACE)
+                    rank, residual = _fast_motion.call(ints, floats, q, v, tau, work, a, forces, NULL_SPACE)
             except (TypeError, ValueError):
                 rank = DEPENDENT  # not plain arrays; of an empty list, even its type is unknown
             if rank >= 0:
@@ -226,10 +227,10 @@ def _checked_motion(
         out = RowValues(np.zeros((m, nv)), np.zeros(m), np.zeros(m), none, np.zeros(m))
         fill_custom(cs, model, q_, v_, t, JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR, out)
         given[:, :nv], given[:, nv], given[:, nv + 1] = out.G, out.gamma, out.phi
-    a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
+    a, forces = np.empty(nv), np.empty(m)
     for number in (method, NULL_SPACE):
         rank, residual = _motion.call(
-            ints, order, floats, q_, v_, force, forces_ext, custom, given, work,
+            ints, floats, q_, v_, force, forces_ext, custom, given, work,
             a, forces, ready, number,
         )  # fmt: skip
         if rank != DEPENDENT:
@@ -350,9 +351,9 @@ def constraint_impulses(
     # The unknown is the change of velocity, so that a change of zero is exact.
     known = tolerances(values.G, values.scale, values.phi)
     how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": known}
-    if method == "range_space_sparse":
+    if method != "null_space":
         how["tree"] = model
-    run = getattr(solve, method)
+    run = solve.null_space if method == "null_space" else solve.range_space_sparse
     solution = run(mass_matrix(model, at), values.G, np.zeros(model.nv), wanted - rates, **how)
     after = speed + solution.x
     drift = rates - values.G @ speed

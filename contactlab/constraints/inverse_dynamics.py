@@ -12,7 +12,7 @@ from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.evaluation import ConstrainedSystem, constrained_system, evaluated, tolerances
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR, System
 from contactlab.constraints.rows import ConstraintError
-from contactlab.constraints.solution import nearest_solution, row_space, solved
+from contactlab.constraints.solve import nearest_solution, row_space, solved
 from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
-from contactlab.contact.material import Material, PowerLaw, RestitutionLaw, combine, combine_compliance, combine_moments
+from contactlab.contact.material import (
+    Material,
+    PowerLaw,
+    RestitutionLaw,
+    check_edges,
+    combine,
+    combine_compliance,
+    combine_moments,
+    edge_directions,
+    tangent_frame,
+)
 from contactlab.contact.mesh_files import load_hull, load_mesh
 from contactlab.contact.shapes import (
     BodyShape,

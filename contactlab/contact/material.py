@@ -1,14 +1,19 @@
-"""Surface properties, restitution as a function of the approach speed, and the properties of a contact."""
+"""Surface properties, restitution as a function of the approach speed, properties and friction pyramid of a contact.
+
+The compiled step calls the same kernels of the pyramid.
+"""
 
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from contactlab.spatial.arrays import FloatArray, finite_number, set_fields
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, set_fields
 from contactlab.spatial.errors import ContactError, check_type
 
 
@@ -182,3 +187,67 @@ def combine_compliance(a: Material, b: Material) -> tuple[float, float]:
 def combine_moments(a: Material, b: Material) -> tuple[float, float]:
     """Return the lengths [m] of torsional and rolling friction between two materials: the larger of each."""
     return max(a.torsional, b.torsional), max(a.rolling, b.rolling)
+
+
+def unit_vector(value: ArrayLike, field: str) -> FloatArray:
+    """Return ``value`` (3,) divided by its length; a `ContactError` if it is zero."""
+    vector = finite_array(value, field, (3,), ContactError)
+    largest = float(np.max(np.abs(vector)))
+    if largest == 0.0:
+        raise ContactError(field, "is zero and gives no direction")
+    # A vector of unit length keeps its bits, so that normalising twice does not move a surface.
+    if largest < 2.0 and abs(float(vector @ vector) - 1.0) <= 4.0 * np.finfo(np.float64).eps:
+        return vector
+    # Scaled by the largest entry first: squares of tiny or huge entries would underflow or overflow.
+    vector = vector / largest
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
+#: Maximum number of edges. The pyramid is then within 5e-6 of the cone, and a contact has as many unknowns as edges.
+MAX_EDGES = 1000
+
+
+def check_edges(edges: int) -> int:
+    """Return the number of edges k of a pyramid as an int; raise `ContactError` unless it is even and at least 4.
+
+    The pyramid is spanned by k/2 directions and their negatives, so k is even; with k = 2 it would not span the plane.
+    """
+    try:
+        k = operator.index(edges)
+    except TypeError as cause:
+        raise ContactError("edges", f"must be an integer, got {edges!r}") from cause
+    if k < 4 or k % 2:
+        raise ContactError("edges", f"must be even and at least 4, got {k}")
+    if k > MAX_EDGES:
+        raise ContactError("edges", f'must be at most {MAX_EDGES}, got {k}: `friction="cone"` has them all')
+    return k
+
+
+def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the tangents t1, t2 (3,) of a contact normal (3,), with t1 x t2 = normal.
+
+    t1 is the normalised component, perpendicular to the normal n, of the world axis with the smallest |n_i|; t2 = n x
+    t1. Of entries that differ by at most 1e-9, the first is used.
+    """
+    from contactlab.contact.kernels.contact_rows import tangents
+
+    n = unit_vector(normal, "normal")
+    t1, t2 = np.empty(3), np.empty(3)
+    tangents(n, t1, t2)
+    return t1, t2
+
+
+def edge_directions(normal: ArrayLike, edges: int = 8) -> FloatArray:
+    """Return the spanning directions (k/2, 3) of the inscribed pyramid of k edges: at the angles 2 pi j/k from t1.
+
+    A friction force along them is limited by the sum of magnitudes <= mu f_N. In the least favourable direction the
+    pyramid transmits cos(pi/k) of the cone's force: 29 % less with 4 edges, 7.6 % with 8, 1.9 % with 16.
+    """
+    from contactlab.contact.kernels.contact_rows import edge
+
+    k = check_edges(edges)
+    t1, t2 = tangent_frame(normal)
+    directions = np.empty((k // 2, 3))
+    for j in range(k // 2):
+        edge(j, k, t1, t2, directions[j])
+    return directions

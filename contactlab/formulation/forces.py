@@ -8,12 +8,12 @@ A certificate contains the kernels' conditions on unilateral and boxed rows, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, Certificate, Check
+from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, FORMULAS, Certificate, Check
 from contactlab.formulation.blocks import Blocks, bilateral_part, check_step, force_responses, free_motion, problem_rows
 from contactlab.formulation.discretized import (
     construct_base_discretized_time_lcp,
@@ -21,14 +21,12 @@ from contactlab.formulation.discretized import (
     update_discretized_time_lcp,
 )
 from contactlab.spatial.arrays import FloatArray
-from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import (
     AccelerationBlocks,
     ConstraintAccelProblemData,
     ConstraintForces,
     ConstraintVelProblemData,
     ProblemDataError,
-    VelocityBlocks,
 )
 
 ProblemData = ConstraintAccelProblemData | ConstraintVelProblemData
@@ -194,24 +192,45 @@ def certify_forces(
 
 
 def certify_blocks(
-    blocks: VelocityBlocks, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
+    blocks: Blocks,
+    h: float,
+    z: FloatArray,
+    packed: FloatArray,
+    motion: FloatArray,
+    *,
+    formulas: Mapping[str, str] = FORMULAS,
+    not_enforced: tuple[str, ...] = (),
 ) -> Certificate:
-    """Certify forces as `certify_forces` does, from the blocks of a problem."""
-    rows = problem_rows(h, blocks)
-    cert, size = _certify(rows, blocks.Y, False, z, packed, v_plus)
-    boxed = _boxed(rows, packed, v_plus, size)
-    return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), boxed)
+    """Certify forces as `certify_forces` does, from the blocks of a problem, by the conditions of ``formulas``.
+
+    With the formulas of Coulomb's exact cone, z are the packed forces. ``motion`` (nv,) is v+, or the acceleration.
+    """
+    from lcp.contacts.kernels.certify import CERT_SIZE, certify
+
+    rows, none = problem_rows(h, blocks), np.zeros(0)
+    # Contacts and limits. Entry p < nv of the sizes is the sum of the absolute terms of velocity p, the last one is
+    # sqrt(v_free . M v_free).
+    cert, size, boxed, bilateral = np.empty(CERT_SIZE), np.empty(len(motion) + 1), None, None
+    certify(rows, force_responses(blocks), formulas is CONE_FORMULAS, z, packed, motion, none, size, cert)
+    if blocks.nbox:
+        from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, certify_boxed
+
+        boxed = np.empty(BOXED_CERT_SIZE)
+        certify_boxed(rows, packed, motion, none, size, boxed)
+    if blocks.nb:
+        from contactlab.formulation.kernels.bilateral import certify_bilateral
+
+        part, worst = bilateral_part(blocks), np.empty(2)
+        certify_bilateral(blocks.J[part], blocks.Y[part], blocks.k[part], blocks.scaleG, motion, size, worst)
+        bilateral = Check(float(worst[0]), float(worst[1]))
+    return Certificate.from_kernel(cert, bilateral, boxed, formulas=formulas, not_enforced=not_enforced)
 
 
 def certify_cone_forces(
     data: ConstraintVelProblemData, h: float, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
     """Return the certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h for Coulomb's exact cone."""
-    blocks = data.blocks()
-    rows = problem_rows(h, blocks)
-    cert, size = _certify(rows, blocks.Y, True, packed, packed, v_plus)
-    boxed = _boxed(rows, packed, v_plus, size)
-    return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), boxed, formulas=CONE_FORMULAS)
+    return certify_blocks(data.blocks(), h, packed, packed, v_plus, formulas=CONE_FORMULAS)
 
 
 def certify_accelerations(
@@ -226,13 +245,8 @@ def certify_accelerations(
 
     Sliding contacts have no cone, because their friction is part of the response to fN.
     """
-    blocks = data.blocks()
-    cert, size = _certify(problem_rows(1.0, blocks), force_responses(blocks), False, z, packed, acceleration)
-    return Certificate.from_kernel(
-        cert,
-        _bilateral(blocks, acceleration, size),
-        formulas=ACCELERATION_FORMULAS,
-        not_enforced=not_enforced,
+    return certify_blocks(
+        data.blocks(), 1.0, z, packed, acceleration, formulas=ACCELERATION_FORMULAS, not_enforced=not_enforced
     )
 
 
@@ -241,7 +255,7 @@ def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion
 
     ``h`` is the step, None for an impact or accelerations; ``packed`` are all forces, ``motion`` (nv,) is v+ or a.
     """
-    from contactlab.formulation.kernels import agreement
+    from contactlab.formulation.kernels import bilateral
 
     of_accelerations = isinstance(blocks, AccelerationBlocks)
     # Size of the terms of each velocity before cancellation.
@@ -250,41 +264,4 @@ def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion
     # An impact has no stabilisation, so position errors explain none of its terms.
     error = blocks.errorG if h is not None or of_accelerations else np.zeros(0)
     G, k, work = blocks.J[part], blocks.k[part], np.empty(blocks.nb)
-    return int(agreement.contradicted_row(G, k, blocks.scaleG, error, h or 0.0, motion, size, work))
-
-
-def _certify(
-    rows: ContactSystem, responses: FloatArray, cone: bool, z: FloatArray, packed: FloatArray, motion: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the certificate (CERT_SIZE,) of contacts and limits, and the sizes (nv + 1,) of the velocities.
-
-    Entry p < nv is the sum of the absolute terms of velocity p, and entry nv is sqrt(v_free . M v_free). The kernel
-    `certify` has the layout of both.
-    """
-    from lcp.contacts.kernels.certify import CERT_SIZE, certify
-
-    cert, size = np.empty(CERT_SIZE), np.empty(len(motion) + 1)
-    certify(rows, responses, cone, z, packed, motion, np.zeros(0), size, cert)
-    return cert, size
-
-
-def _boxed(rows: ContactSystem, packed: FloatArray, v_plus: FloatArray, size: FloatArray) -> FloatArray | None:
-    """Return the conditions of the boxed rows from the kernel; None without such rows."""
-    from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, certify_boxed
-
-    if rows.lo.size == 0:
-        return None
-    cert = np.empty(BOXED_CERT_SIZE)
-    certify_boxed(rows, packed, v_plus, np.zeros(0), size, cert)
-    return cert
-
-
-def _bilateral(blocks: Blocks, motion: FloatArray, size: FloatArray) -> Check | None:
-    """Return the largest residual of a bilateral row, relative to the size of its terms."""
-    if blocks.nb == 0:
-        return None
-    from contactlab.formulation.kernels.agreement import certify_bilateral
-
-    part, cert = bilateral_part(blocks), np.empty(2)
-    certify_bilateral(blocks.J[part], blocks.Y[part], blocks.k[part], blocks.scaleG, motion, size, cert)
-    return Check(float(cert[0]), float(cert[1]))
+    return int(bilateral.contradicted_row(G, k, blocks.scaleG, error, h or 0.0, motion, size, work))

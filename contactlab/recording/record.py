@@ -26,7 +26,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.motion import belt_twist
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from problem_data.errors import FileError
+from problem_data.validation import FileError
 
 
 class RecordError(FileError):

@@ -29,8 +29,8 @@ from contactlab.stepping.island_view import IslandView, ViewedContact
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData
-from problem_data.errors import ProblemFileError
 from problem_data.files import NpzFile
+from problem_data.validation import ProblemFileError
 
 _DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
 

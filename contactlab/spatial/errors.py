@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from problem_data.errors import FileError
+from problem_data.validation import FileError
 
 MAX_NAMES = 8
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.contact import ContactError, Material, PowerLaw
-from contactlab.contact.shapes.grounds import unit_vector
+from contactlab.contact.material import unit_vector
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, is_finite_array, read_only
 from contactlab.spatial.errors import close_names

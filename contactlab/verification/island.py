@@ -22,7 +22,7 @@ NOTHING = 1e-6
 # Minimum scale of a rate, relative to the largest rate of a motion with the same energy.
 FAINT = 1e-4
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, relative to its terms before cancellation
-# Equations that do not agree, as in the solvers: `contactlab.formulation.kernels.agreement`, and `constraints`.
+# Equations that do not agree, as in the solvers: `contactlab.formulation.kernels.bilateral`, and `constraints`.
 CONSISTENT, NEARLY = 1e-9, 1e-2
 ROUNDED, CONFIGURATION, MAX_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
 MANY = 6  # number of contacts with uncertain kN up to which all combinations are tried
@@ -322,7 +322,7 @@ class JointProblem:
     ) -> FloatArray:
         """Return the residuals of equations, ``off`` (m,), or of least squares if the equations nearly agree.
 
-        The tolerance is in `contactlab.formulation.kernels.agreement`. The sum of squares of the rates s (m,) of an
+        The tolerance is in `contactlab.formulation.kernels.bilateral`. The sum of squares of the rates s (m,) of an
         island's equations is then minimal over the velocities: G' s = 0.
         """
         out = off.copy()

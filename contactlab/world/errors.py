@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterator
 
 from contactlab.spatial.errors import FieldError
-from problem_data.errors import FileError
+from problem_data.validation import FileError
 
 
 class SimulationConfigError(FieldError):

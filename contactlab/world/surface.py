@@ -272,7 +272,7 @@ def cast_rays(
     exclude: Collection[str],
 ) -> RayHits:
     """Return the hits of rays with the bodies at poses (nb, 3, 3) and (nb, 3); see `World.cast_rays`."""
-    from contactlab.contact.detection.queries import first_hits
+    from contactlab.contact.detection.collide import first_hits
 
     out = {world.model.index(name) for name in exclude}
     shapes = [s for s, owner in enumerate(world.surface_bodies) if owner not in out]

@@ -1,6 +1,6 @@
 """Forward dynamics with constraints in one call: kinematics, forces, rows, factorisation, accelerations.
 
-`constrained_motion` has the direct, range-space and null-space methods with a mass matrix, and unit forces through the
+`constrained_motion` has the range-space and null-space methods with a mass matrix, and unit forces through the
 articulated bodies without one. It returns rank and residual, or a code < 0 on failure
 (`contactlab.constraints.kernels.kkt_codes`). `DEPENDENT` of unit forces means that rows are linearly dependent, or that
 the free motion is not defined: then call it again with the null-space method.
@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import math
 
-from contactlab.constraints.kernels.kkt import gram, solve_forces, solve_kkt
+from contactlab.constraints.kernels.factorizations import largest_entry, row_tolerances
+from contactlab.constraints.kernels.kkt import are_clear, gram, solve_forces, solve_kkt
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
-    CLEAR_ROW,
     DEPENDENT,
     GAMMA,
     JACOBIAN,
@@ -37,7 +37,6 @@ from contactlab.constraints.kernels.kkt_codes import (
     UNIT_FORCES,
     System,
 )
-from contactlab.constraints.kernels.rank import largest_entry, row_tolerances
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.crba import crba, world_inertias
@@ -51,7 +50,7 @@ from lcp.kernels.reductions import dot
 
 @kernel
 def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: FloatArray, terms: FloatArray) -> float:
-    """Return the largest |G_i x - gamma_i| / s_i over the rows; NaN if x has entries that are not finite.
+    """Return the largest |G_i x - gamma_i| / s_i over the rows; NaN if it or an entry of x is not finite.
 
     s_i = |gamma_i| + sum_j |G_ij| (|x_j| + size_j), but at least `RESIDUAL_FLOOR` times the largest of them. size (n,)
     are the terms that cancel in x; of a robot at rest, x is only their rounding. It is overwritten. Without the floor,
@@ -59,11 +58,12 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
     (2 m,) is scratch.
     """
     m, n = G.shape
+    largest = rest = 0.0
     # Sizes of the terms of x.
     for j in range(n):
         size[j] += abs(x[j])
+        rest += 0.0 * x[j]
     # Error and size of the terms of each row.
-    largest = rest = 0.0
     for i in range(m):
         row = G[i]
         error = dot(row, x, n) - gamma[i]
@@ -82,20 +82,7 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
     return worst + rest
 
 
-@kernel(inline=True)
-def checked(G: FloatArray, gamma: FloatArray, a: FloatArray, alone: FloatArray, terms: FloatArray) -> float:
-    """Return the residual of a solution, or `NOT_FINITE_RESULT` if it or the residual is not finite.
-
-    alone (nv,): sizes of the accelerations by the load if each degree of freedom moved alone.
-    """
-    residual = constraint_residual(G, a, gamma, alone, terms)
-    rest = 0.0 * residual
-    for j in range(a.shape[0]):
-        rest += 0.0 * a[j]
-    return residual if rest == 0.0 else float(NOT_FINITE_RESULT)
-
-
-@kernel
+@kernel(inner=True, vectors=True)
 def unit_responses(
     parents: IntArray,
     S: FloatArray,
@@ -106,46 +93,65 @@ def unit_responses(
     touched: FloatArray,
     Y: FloatArray,
 ) -> None:
-    """Fill the first columns of Y (nv, m + 1) with D^-1/2 E G^T for rows G (m, nv); D holds the inverses.
+    """Fill the first m columns of Y (nv, `lanes(m)`) with D^-1/2 E G^T for rows G (m, nv); D holds the inverses.
 
-    ``touched`` (nv,) is 0.0 where these columns are zero, and otherwise 1.0. P (6 nv, m) is scratch.
+    ``touched`` (nv,) is 0.0 where these columns are zero, and otherwise positive. P (24 (nv + 1),) is scratch.
     """
     m, nv = G.shape
+    w = Y.shape[1]
+    for k in range(24 * (nv + 1)):
+        P[k] = 0.0
     for j in range(nv):
         touched[j] = 0.0
-    for k in range(6 * nv):
-        force = P[k]
-        for i in range(m):
-            force[i] = 0.0
-    # From the tips to the roots, all rows together.
-    for j in range(nv - 1, -1, -1):
         y = Y[j]
-        s = S[j]
-        u = U[j]
-        root = math.sqrt(D[j])
-        for i in range(m):
-            y[i] = G[i, j]
-            if y[i] != 0.0:
-                touched[j] = 1.0
-        if touched[j] == 0.0:
-            continue
-        # Entries less the work of the forces carried so far, in units of the root of the inertia.
-        for k in range(6):
-            force = P[6 * j + k]
-            for i in range(m):
-                y[i] -= s[k] * force[i]
-        for i in range(m):
-            y[i] *= root
-        # Forces that continue inward.
-        up = parents[j]
-        if up >= 0:
-            touched[up] = 1.0
+        for i in range(w):
+            y[i] = 0.0
+    # Four rows at a time; in the last group the last row is repeated.
+    for first in range(0, m, 4):
+        one, two = G[first], G[min(first + 1, m - 1)]
+        three, four = G[min(first + 2, m - 1)], G[min(first + 3, m - 1)]
+        mark = first + 1.0
+        # From the tips to the roots.
+        for j in range(nv - 1, -1, -1):
+            a, b, c, d = one[j], two[j], three[j], four[j]
+            if touched[j] != mark and a == 0.0 and b == 0.0 and c == 0.0 and d == 0.0:
+                continue
+            # Entries less the work of the forces carried so far, in units of the root of the inertia.
+            s, u = view_1d(S, 6 * j, 6), view_1d(U, 6 * j, 6)
             for k in range(6):
-                force = P[6 * j + k]
-                onward = P[6 * up + k]
-                share = u[k] * root
-                for i in range(m):
-                    onward[i] += force[i] + share * y[i]
+                p = view_1d(P, 24 * j + 4 * k, 4)
+                a, b, c, d = a - s[k] * p[0], b - s[k] * p[1], c - s[k] * p[2], d - s[k] * p[3]
+            root = math.sqrt(D[j])
+            a, b, c, d = a * root, b * root, c * root, d * root
+            y = view_1d(Y, j * w + first, 4)
+            y[0], y[1], y[2], y[3] = a, b, c, d
+            touched[j] = mark
+            # Forces that continue inward; those of a root are not used.
+            up = parents[j]
+            if up >= 0:
+                touched[up] = mark
+            else:
+                up = nv
+            for k in range(6):
+                e = u[k] * root
+                p, o = view_1d(P, 24 * j + 4 * k, 4), view_1d(P, 24 * up + 4 * k, 4)
+                q, r, t, v = p[0] + e * a, p[1] + e * b, p[2] + e * c, p[3] + e * d
+                o[0], o[1], o[2], o[3] = o[0] + q, o[1] + r, o[2] + t, o[3] + v
+                p[0], p[1], p[2], p[3] = 0.0, 0.0, 0.0, 0.0
+
+
+@kernel(inline=True)
+def unit_force_views(
+    W: FloatArray, nv: int, m: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the views Y (nv, w), carried forces, touched (nv,), K (m + 1, w) and a vector (m,), w = `lanes(m)`."""
+    w = (m + 4) // 4 * 4
+    b = nv * w + 24 * (nv + 1)
+    c = b + nv + (m + 1) * w
+    return (
+        view_2d(W, 0, nv, w), view_1d(W, nv * w, 24 * (nv + 1)), view_1d(W, b, nv), view_2d(W, b + nv, m + 1, w),
+        view_1d(W, c, m),
+    )  # fmt: skip
 
 
 @kernel
@@ -154,22 +160,16 @@ def delassus_matrix(
 ) -> None:
     """Fill K (m, m) with G M^-1 G^T, without M and its inverse, for rows of any kind.
 
-    ``articulated`` (13 nv,) is from `factor_inertia`, W has nv (7 m + 2) + (m + 1)^2 places.
+    ``articulated`` (13 nv,) is from `factor_inertia`, W has `unit_forces_size(nv, m)` places.
     """
     m, nv = G.shape
     # Views into the factor and the workspace.
     S = view_2d(articulated, 0, nv, 6)
     U = view_2d(articulated, 6 * nv, nv, 6)
     D = articulated[12 * nv : 13 * nv]
-    Y = view_2d(W, 0, nv, m + 1)
-    P = view_2d(W, nv * (m + 1), 6 * nv, m)
-    b = nv * (7 * m + 1)
-    touched = W[b : b + nv]
-    products = view_2d(W, b + nv, m + 1, m + 1)
+    Y, P, touched, products, _ = unit_force_views(W, nv, m)
     # K = Y^T Y, the lower triangle mirrored.
     unit_responses(tree(I, F).dof_parent, S, U, D, G, P, touched, Y)
-    for j in range(nv):
-        Y[j, m] = 0.0
     gram(Y, touched, products)
     for i in range(m):
         for j in range(i + 1):
@@ -202,12 +202,7 @@ def motion_by_unit_forces(
     B = view_2d(W, start + 12 * nl, nl, 10)
     U = view_2d(W, start + 45 * nl, nv, 6)
     D = view_1d(W, start + 45 * nl + 6 * nv, nv)
-    Y = view_2d(work, 0, nv, m + 1)
-    carried = view_2d(work, nv * (m + 1), 6 * nv, m)
-    b = nv * (7 * m + 1)
-    touched = view_1d(work, b, nv)
-    K = view_2d(work, b + nv, m + 1, m + 1)
-    b += nv + (m + 1) * (m + 1)
+    Y, carried, touched, K, least = unit_force_views(work, nv, m)
     # Inward sweep: articulated inertias, and u = E (tau - h) in a.
     world_inertias(t, f.R, f.p, B)
     for j in range(nv):
@@ -219,7 +214,7 @@ def motion_by_unit_forces(
     for j in range(nv):
         Y[j, m] = a[j] * math.sqrt(D[j])
         alone[j] = abs(a[j]) * D[j]
-    if not solve_forces(Y, touched, gamma, K, work[b : b + m], forces):
+    if not solve_forces(Y, touched, gamma, K, least, forces):
         return DEPENDENT
     # Outward sweep with the forces added: accelerations.
     for j in range(nv):
@@ -232,7 +227,6 @@ def motion_by_unit_forces(
 @kernel
 def constrained_motion(
     I: IntArray,
-    order: IntArray,
     F: FloatArray,
     q: FloatArray,
     v: FloatArray,
@@ -246,7 +240,7 @@ def constrained_motion(
     ready: int,
     method: int,
 ) -> tuple[int, float]:
-    """Fill a (nv,) and forces (m,); W of `motion_size`, order (nv + m,), for the direct method only.
+    """Fill a (nv,) and forces (m,); W of `motion_size`.
 
     ``given`` (m, nv + 2) has the rows of custom constraints, each followed by gamma and position error, or length 0.
     Return the rank of the rows and the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`).
@@ -286,13 +280,7 @@ def constrained_motion(
     c = W[b + nv * nv : b + nv * nv + nv]
     alone = W[b + nv * nv + nv : b + nv * nv + 2 * nv]
     work = W[b + nv * nv + 2 * nv :]
-    if method == UNIT_FORCES:
-        # They cannot separate dependent rows.
-        if m > nv:
-            return DEPENDENT, 0.0
-        for i in range(m):
-            if tolerance[i] > CLEAR_ROW:
-                return DEPENDENT, 0.0
+    if method == UNIT_FORCES and are_clear(tolerance, nv):
         code = motion_by_unit_forces(t, f, W, G, gamma, tau, work, a, forces, alone)
     else:
         # Load c = tau - h, by summing the forces from the tips to the root.
@@ -317,17 +305,16 @@ def constrained_motion(
         # Solve by the method.
         for j in range(nv):
             alone[j] = abs(c[j]) / H[j, j] if H[j, j] > 0.0 else 0.0
-        code = solve_kkt(method, t.dof_parent, System(H, G, c, gamma), tolerance, work, order, a, forces)
+        code = solve_kkt(method, t.dof_parent, System(H, G, c, gamma), tolerance, work, a, forces)
     if code < 0:
         return code, 0.0
-    residual = checked(G, gamma, a, alone, errors)
+    residual = constraint_residual(G, a, gamma, alone, errors)
     return (code, residual) if residual >= 0.0 else (NOT_FINITE_RESULT, 0.0)
 
 
 @kernel
 def fast_motion(
     I: IntArray,
-    order: IntArray,
     F: FloatArray,
     q: FloatArray,
     v: FloatArray,
@@ -340,4 +327,4 @@ def fast_motion(
     """Call `constrained_motion` without external forces, custom joints and custom constraints."""
     custom = view_2d(W, 0, 0, CUSTOM_ROW)
     none = view_2d(W, 0, 0, 6)
-    return constrained_motion(I, order, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, method)
+    return constrained_motion(I, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, method)

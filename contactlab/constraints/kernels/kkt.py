@@ -1,15 +1,6 @@
-"""One constrained system, H x - G^T forces = c with G x = gamma, by one of three methods.
+"""One constrained system, H x - G^T forces = c with G x = gamma, by one of two methods.
 
-The rank-revealing null-space method also solves the cases in which the other two fail.
-
-Direct method. The whole matrix is factorised by Gaussian elimination with row pivoting:
-
-    [H G^T] [   x   ]   [  c  ]
-    [G  0 ] [-forces] = [gamma]
-
-Rows and columns are scaled so that H has a unit diagonal and G rows of unit length. Pivots of the whole matrix do not
-show how nearly rows depend on each other. Two rows with an angle e between them have either one pivot of e^2 or two of
-e. In both cases e^2 of the digits are lost. The matrix of the rows' products shows it, at a cost of m^2 n.
+The rank-revealing null-space method also solves the cases in which the range-space method fails.
 
 Range-space method. The multipliers come first, from the matrix of the rows' responses, and then the motion. With H =
 L^T L, Y = L^-T G^T and z = L^-T c:
@@ -55,7 +46,6 @@ from contactlab.constraints.kernels.kkt_codes import (
     CLEAR_PIVOT,
     CLEAR_ROW,
     DEPENDENT,
-    DIRECT,
     RANGE_SPACE,
     SINGULAR_INERTIA,
     System,
@@ -63,16 +53,14 @@ from contactlab.constraints.kernels.kkt_codes import (
 from contactlab.multibody.kernels.codes import GOOD, PIVOT
 from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import view_2d
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
-from lcp.kernels.basis_solve import lu_factor, lu_solve
 from lcp.kernels.reductions import dot
 
 
 @kernel
-def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArray) -> None:
-    """Replace Y (n, m + 1) by L^-T Y along the branches; rows with ``touched`` 0.0 are zero except the last column."""
-    m = Y.shape[1] - 1
+def responses(parents: IntArray, L: FloatArray, touched: FloatArray, m: int, Y: FloatArray) -> None:
+    """Replace m + 1 columns of Y by L^-T Y along the branches; rows with ``touched`` 0.0 are zero but for the last."""
     # From the leaves to the root: divide by the diagonal, subtract from the ancestors.
     for i in range(L.shape[0] - 1, -1, -1):
         row = L[i]
@@ -95,32 +83,27 @@ def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArr
             j = parents[j]
 
 
-@kernel
+@kernel(inner=True, vectors=True)
 def gram(Y: FloatArray, touched: FloatArray, K: FloatArray) -> None:
-    """Fill the lower triangle of K (m + 1, m + 1) with Y^T Y, from the rows of Y (n, m + 1) with ``touched`` > 0.
+    """Fill the lower triangle of K (m + 1, w) with Y^T Y, from the rows of Y (n, w) with ``touched`` > 0.
 
-    The last diagonal entry and the upper triangle are set to 0.
+    Entries above the diagonal have no meaning.
     """
-    m = K.shape[0] - 1
+    n, w = Y.shape
     # Clear K.
-    for i in range(m + 1):
+    for i in range(K.shape[0]):
         row = K[i]
-        for j in range(m + 1):
+        for j in range(w):
             row[j] = 0.0
-    # Add y y^T for each row y of Y that some constraint touches, skipping zeros.
-    for k in range(Y.shape[0]):
+    # Add y y^T for each row y of Y that some constraint touches, four columns at a time, skipping zeros.
+    for k in range(n):
         if touched[k] > 0.0:
-            y = Y[k]
-            for i in range(m):
-                a = y[i]
+            for i in range(K.shape[0]):
+                a = Y[k, i]
                 if a != 0.0:
-                    row = K[i]
-                    for j in range(i + 1):
-                        row[j] += a * y[j]
-            a = y[m]
-            row = K[m]
-            for j in range(m):
-                row[j] += a * y[j]
+                    for j in range(0, i + 1, 4):
+                        y, r = view_1d(Y, k * w + j, 4), view_1d(K, i * w + j, 4)
+                        r[0], r[1], r[2], r[3] = r[0] + a * y[0], r[1] + a * y[1], r[2] + a * y[2], r[3] + a * y[3]
 
 
 @kernel
@@ -132,9 +115,9 @@ def solve_forces(
     least: FloatArray,
     forces: FloatArray,
 ) -> bool:
-    """Fill forces (m,) with the solution of Y_1^T Y_1 forces = gamma - Y_1^T z, for Y = [Y_1 z] (n, m + 1).
+    """Fill forces (m,) with the solution of Y_1^T Y_1 forces = gamma - Y_1^T z, for Y = [Y_1 z 0] (n, `lanes(m)`).
 
-    Return False if the rows are not clearly independent. K (m + 1, m + 1) and ``least`` (m,) are scratch.
+    Return False if the rows are not clearly independent. K (m + 1, `lanes(m)`) and ``least`` (m,) are scratch.
     """
     m = forces.shape[0]
     gram(Y, touched, K)
@@ -156,15 +139,14 @@ def solve_range_space(parents: IntArray, system: System, W: FloatArray, x: Float
     """
     H, G, c, gamma = system
     m, n = G.shape
-    w = m + 1
+    w = (m + 4) // 4 * 4
     # Views into the workspace.
     Y = view_2d(W, 0, n, w)
-    b = n * w
-    K = view_2d(W, b, w, w)
-    b += w * w
+    K = view_2d(W, n * w, m + 1, w)
+    b = (n + m + 1) * w
     diagonal = W[b : b + n]
     touched = W[b + n : b + 2 * n]
-    least = W[b + 2 * n : b + 3 * n + w]
+    least = W[b + 2 * n : b + 3 * n + m + 1]
     # Factor H along the branches, with pivots that are clearly positive.
     for j in range(n):
         diagonal[j] = H[j, j]
@@ -184,9 +166,11 @@ def solve_range_space(parents: IntArray, system: System, W: FloatArray, x: Float
             if value != 0.0:
                 any_ = 1.0
         row[m] = c[j]
+        for i in range(m + 1, w):
+            row[i] = 0.0
         touched[j] = any_
     # Responses, their products, and the system of the multipliers.
-    responses(parents, H, touched, Y)
+    responses(parents, H, touched, m, Y)
     if not solve_forces(Y, touched, gamma, K, least, forces):
         return DEPENDENT
     # x := z + Y forces.
@@ -304,75 +288,13 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
     return rank
 
 
-@kernel
-def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> bool:
-    """Return True if the rows A[n:, :n] are clearly independent; K (m m,) and w (m,) are scratch."""
-    products = view_2d(K, 0, m, m)
-    for i in range(m):
-        product = products[i]
-        for j in range(i + 1):
-            product[j] = dot(A[n + i], A[n + j], n)
-        w[i] = CLEAR_PIVOT * product[i]
-    return factor(products, 0, m, w) < 0
-
-
-@kernel
-def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, forces: FloatArray) -> int:
-    """Fill x (n,) and forces (m,); return m, or `DEPENDENT` if a pivot is too small.
-
-    ``order`` (n + m,) is scratch. The system is not changed.
-    """
-    H, G, c, gamma = system
-    m, n = G.shape
-    k = n + m
-    # Views into the workspace.
-    A = view_2d(W, 0, k, k)
-    b = W[k * k : k * k + k]
-    out = W[k * k + k : k * k + 2 * k]
-    scale = W[k * k + 2 * k : k * k + 3 * k]
-    # Rows of G in scaled columns, with a largest entry of 1.
-    unit_columns(H, scale[:n])
-    for i in range(m):
-        row = A[n + i]
-        given = G[i]
-        largest = 0.0
-        for j in range(n):
-            row[j] = given[j] * scale[j]
-            largest = max(largest, abs(row[j]))
-        if not largest > 0.0:
-            return DEPENDENT
-        factor_i = 1.0 / largest
-        scale[n + i] = factor_i
-        for j in range(n):
-            row[j] *= factor_i
-        for j in range(m):
-            row[n + j] = 0.0
-        b[n + i] = gamma[i] * factor_i
-    if not independent(A, n, m, W[: m * m], W[k * k + 3 * k : k * k + 3 * k + m]):
-        return DEPENDENT
-    # Scaled H next to the columns G^T.
-    for i in range(n):
-        row = A[i]
-        given = H[i]
-        factor_i = scale[i]
-        for j in range(n):
-            row[j] = given[j] * factor_i * scale[j]
-        for j in range(m):
-            row[n + j] = A[n + j, i]
-        b[i] = c[i] * factor_i
-    # Factor, and trust it only with clear pivots.
-    if not lu_factor(A, k, order):
-        return DEPENDENT
-    for i in range(k):
-        if not abs(A[i, i]) > CLEAR_LU_PIVOT:
-            return DEPENDENT
-    # Solve, and scale back.
-    lu_solve(A, k, order, b, out)
-    for i in range(n):
-        x[i] = out[i] * scale[i]
-    for i in range(m):
-        forces[i] = -out[n + i] * scale[n + i]
-    return m
+@kernel(inline=True)
+def are_clear(tolerance: FloatArray, n: int) -> bool:
+    """Return True if the rows (m,) are at most n and have little rounding, as the fast methods need them."""
+    clear = tolerance.shape[0] <= n
+    for i in range(tolerance.shape[0]):
+        clear = clear and tolerance[i] <= CLEAR_ROW
+    return clear
 
 
 @kernel(inline=True)
@@ -382,31 +304,20 @@ def solve_kkt(
     system: System,
     tolerance: FloatArray,
     W: FloatArray,
-    order: IntArray,
     x: FloatArray,
     forces: FloatArray,
 ) -> int:
     """Solve H x - G^T forces = c, G x = gamma into x (n,), forces (m,); return the rank, or `SINGULAR_INERTIA` - k.
 
-    H is overwritten. Redundant rows make the matrices of the other methods singular. The null-space method, which finds
-    the rank first, then solves the system, and also if rows have much rounding. ``tolerance`` (m,) is the rounding
-    error of each row as a fraction of its length (`contactlab.constraints.kernels.rank`).
+    H is overwritten. Redundant rows make the matrix of the range-space method singular. The null-space method, which
+    finds the rank first, then solves the system, and also if rows have much rounding. ``tolerance`` (m,) is the
+    rounding error of each row as a fraction of its length (`contactlab.constraints.kernels.factorizations`).
     """
     m, n = system.G.shape
-    # The fast methods need rows with little rounding.
-    code = DEPENDENT
-    known = m <= n
-    for i in range(m):
-        known = known and tolerance[i] <= CLEAR_ROW
-    if known:
-        if method == DIRECT:
-            code = solve_direct(system, W, order, x, forces)
-        elif method == RANGE_SPACE:
-            code = solve_range_space(parents, system, W, x, forces)
-            if code == DEPENDENT:
-                start = (n + m + 1) * (m + 1)
-                restore_matrix(system.H, W[start : start + n])
-    # Otherwise use the rank-revealing method.
-    if code == DEPENDENT:
-        code = solve_null_space(system, tolerance, W, x, forces)
-    return code
+    if method == RANGE_SPACE and are_clear(tolerance, n):
+        code = solve_range_space(parents, system, W, x, forces)
+        if code != DEPENDENT:
+            return code
+        start = (n + m + 1) * ((m + 4) // 4 * 4)
+        restore_matrix(system.H, W[start : start + n])
+    return solve_null_space(system, tolerance, W, x, forces)

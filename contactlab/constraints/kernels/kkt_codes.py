@@ -36,12 +36,11 @@ def row_rates_size(nl: int, nv: int) -> int:
 
 
 #: Numbers of the methods in the kernels.
-DIRECT: Final = 0
-RANGE_SPACE: Final = 1
-NULL_SPACE: Final = 2
-UNIT_FORCES: Final = 3
+RANGE_SPACE: Final = 0
+NULL_SPACE: Final = 1
+UNIT_FORCES: Final = 2
 METHODS: Final = {
-    "direct": DIRECT,
+    "direct": RANGE_SPACE,
     "range_space_sparse": RANGE_SPACE,
     "null_space": NULL_SPACE,
     "kokkevis": UNIT_FORCES,
@@ -56,7 +55,7 @@ NOT_FINITE_RESULT: Final = -4
 # Codes of the multibody kernels are shifted by this offset: `MULTIBODY_CODE_OFFSET` - code.
 MULTIBODY_CODE_OFFSET: Final = -1000
 
-# The rank rule of `contactlab.constraints.kernels.rank`: rounding relative to the terms of a row,
+# The rank rule of `contactlab.constraints.kernels.factorizations`: rounding relative to the terms of a row,
 RANK_TOLERANCE: Final = 1e-10
 # uncertainty of row directions, in units of the relative error of the configuration,
 CONFIGURATION: Final = 4.0
@@ -87,19 +86,24 @@ def null_space_size(n: int, m: int) -> int:
     return 2 * m * n + 7 * m + 6 * n
 
 
-def direct_size(n: int, m: int) -> int:
-    """Return the length for `kkt.solve_direct`: matrix, right-hand side, solution, scales, scratch of the test."""
-    return (n + m) * (n + m) + 3 * (n + m) + m
+def lanes(m: int) -> int:
+    """Return the number of columns of responses, one for each of m rows and one for the load, in groups of four."""
+    return (m + 4) // 4 * 4
 
 
 def range_space_size(n: int, m: int) -> int:
     """Return the length for `kkt.solve_range_space`: Y, K, and vectors."""
-    return (m + 1) * (n + m + 1) + 3 * n + m + 1
+    return lanes(m) * (n + m + 1) + 3 * n + m + 1
+
+
+def unit_forces_size(n: int, m: int) -> int:
+    """Return the length for unit forces: Y, forces carried inward, touched coordinates, K, and a vector."""
+    return lanes(m) * (n + m + 1) + 25 * n + 24 + m
 
 
 def kkt_size(n: int, m: int) -> int:
-    """Return the largest of the three lengths."""
-    return max(direct_size(n, m), range_space_size(n, m), null_space_size(n, m))
+    """Return the larger of the two lengths."""
+    return max(range_space_size(n, m), null_space_size(n, m))
 
 
 def motion_start(nl: int, nv: int) -> int:
@@ -113,5 +117,4 @@ def motion_size(nl: int, nv: int, m: int) -> int:
     The rows are the scratch of the row kernel, G, gamma, both errors, scales and tolerances.
     """
     rows = SCRATCH + m * nv + 5 * m
-    unit_forces = nv * (7 * m + 2) + (m + 1) * (m + 1) + m
-    return motion_start(nl, nv) + rows + nv * nv + 2 * nv + max(unit_forces, kkt_size(nv, m))
+    return motion_start(nl, nv) + rows + nv * nv + 2 * nv + max(unit_forces_size(nv, m), kkt_size(nv, m))

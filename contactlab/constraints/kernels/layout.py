@@ -240,6 +240,15 @@ def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: 
 
 
 @kernel
+def line_turn(a: FloatArray, u: FloatArray, length: float, out: FloatArray) -> None:
+    """Fill out[:3] with n x u[3:] / length for a = (0, n): the angular velocity of a line, 0 if it has no length."""
+    for k in range(3):
+        out[k] = 0.0
+    if length > 0.0:
+        add_cross(a, 3, u, 3, 1.0 / length, out, 0)
+
+
+@kernel
 def dot6(a: FloatArray, b: FloatArray) -> float:
     """Return a . b of six-vectors."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])

@@ -1,11 +1,12 @@
 """Analytical derivatives of the rows of contacts and loops by q and v, at fixed accelerations and forces.
 
 Let a be the axis of a row, and u and c the relative velocity and acceleration of its two frames. c has the terms
-omega_p x a of `constraints.kernels.rows` for an axis that turns with the predecessor. Then
+omega_p x a of `constraints.kernels.rows` for an axis that turns. Then
 
     gamma - G a = wanted - a . c - 2 alpha a . u - beta^2 error.
 
-Along a column the axis turns with the predecessor, by phi: a . x changes by a . (dx + x x phi), for both halves.
+Along a column the axis turns with the predecessor, or with the line of a distance, by phi: a . x changes by
+a . (dx + x x phi), for both halves.
 `multibody.kernels.point_rates` computes the motion of the frames' points. The wrench of the forces turns in the same
 way, and moves with its points; a wrench that does not move acts like an external force (`wrenches`).
 """
@@ -23,6 +24,7 @@ from contactlab.constraints.kernels.layout import (
     block_of,
     dot6,
     line_between,
+    line_turn,
     rotate,
     rows_view,
 )
@@ -52,60 +54,6 @@ def turn_error(Rs: FloatArray, Rp: FloatArray, turn: FloatArray, out: FloatArray
             own = Rp[k] * turn[0] + Rp[3 + k] * turn[1] + Rp[6 + k] * turn[2]
             value -= Rs[3 * i + k] * own
         out[i] = 0.5 * value
-
-
-@kernel
-def turn_line(axis: FloatArray, length: float, x: FloatArray, out: FloatArray) -> None:
-    """Fill out[:3] with the change of n as one of its points moves by x[3:] against the other."""
-    part = axis[3] * x[3] + axis[4] * x[4] + axis[5] * x[5]
-    for k in range(3):
-        out[k] = (x[3 + k] - axis[3 + k] * part) / length if length > 0.0 else 0.0
-
-
-@kernel
-def distance_rates(
-    rows: FloatArray,
-    order: IntArray,
-    j: int,
-    axis: FloatArray,
-    length: float,
-    turn: FloatArray,
-    u: FloatArray,
-    c: FloatArray,
-    du: FloatArray,
-    dc: FloatArray,
-    moving: FloatArray,
-    gained: FloatArray,
-    speed: FloatArray,
-    by_q: FloatArray,
-    by_v: FloatArray,
-) -> None:
-    """Fill column j of the rows of a distance; see the head of this file."""
-    if length == 0.0:
-        return
-    # Changes of length, rate and acceleration along the line.
-    rate = dot6(axis, u)
-    longer = dot6(axis, moving)
-    faster = dot6(axis, du)
-    bent = -dot6(axis, dc)
-    squares = 0.0  # u . u, and half its changes by q and v
-    by_place = 0.0
-    by_speed = 0.0
-    for k in range(3):
-        faster += turn[k] * u[3 + k]
-        bent -= turn[k] * c[3 + k]
-        squares += u[3 + k] * u[3 + k]
-        by_place += u[3 + k] * du[3 + k]
-        by_speed += u[3 + k] * moving[3 + k]
-    # The centripetal term of the turning line.
-    bent -= (2.0 * (by_place - rate * faster) - (squares - rate * rate) * longer / length) / length
-    # Rows of the distance, with their stabilisation.
-    for place in range(order.shape[0]):
-        i = order[place]
-        row = rows[i]
-        speed[i, j] = faster
-        by_q[i, j] = bent - 2.0 * row[ALPHA] * faster - row[BETA] * row[BETA] * longer
-        by_v[i, j] = -dot6(axis, gained) - 2.0 * (by_speed - rate * longer) / length - 2.0 * row[ALPHA] * longer
 
 
 @kernel
@@ -153,7 +101,7 @@ def row_rates(
     axis = w[0:6]
     u = w[6:12]  # relative velocity
     c = w[12:18]  # relative acceleration, terms of the turning axis included
-    base_u = w[18:24]  # of the predecessor, velocity and acceleration
+    base_u = w[18:24]  # of the predecessor, velocity and acceleration; of a distance the angular velocity of the line
     base_c = w[24:30]
     wrench = w[30:36]
     change = w[36:42]  # of the wrench: moment on one of the bodies, force
@@ -162,7 +110,7 @@ def row_rates(
     moving = w[54:60]  # change of u and c by v
     gained = w[60:66]
     error = w[66:72]  # change of the errors
-    phi = w[72:78]  # turn of the predecessor, change of its angular velocity; for a distance the change of its axis
+    phi = w[72:78]  # turn of the axis with its predecessor or line, change of its angular velocity
     Rs = w[78:87]
     Rp = w[87:96]
     xs = w[96:99]
@@ -194,12 +142,14 @@ def row_rates(
             u[k] -= base_u[k]
             c[k] -= base_c[k]
             wrench[k] = 0.0
-        length = 0.0
+        inverse = 0.0
         if kind == DISTANCE:
+            # The axis is the line, and turns with it.
             length = line_between(xs, xp, axis)
-        else:
-            add_cross(u, 0, base_u, 0, 1.0, c, 0)
-            add_cross(u, 3, base_u, 0, more, c, 3)
+            inverse = 1.0 / length if length > 0.0 else 0.0
+            line_turn(axis, u, length, base_u)
+        add_cross(u, 0, base_u, 0, 1.0, c, 0)
+        add_cross(u, 3, base_u, 0, more, c, 3)
         # Wrench of the forces, added to both links.
         for place in range(first, last):
             i = r.order[place]
@@ -237,40 +187,39 @@ def row_rates(
                     du[3 + k] -= change[k]
                     change[k] = 0.0
             if kind == DISTANCE:
-                turn_line(axis, length, moving, phi)
-                order = r.order[first:last]
-                distance_rates(r.row, order, j, axis, length, phi, u, c, du, dc, moving, gained, speed, by_q, by_v)
-                # The force turns with the line.
-                pull = axis[3] * wrench[3] + axis[4] * wrench[4] + axis[5] * wrench[5]
-                for place in range(first, last):
-                    errors[r.order[place], j] = dot6(axis, moving)
+                # Turn of the line, and change of its angular velocity n x u / length.
+                line_turn(axis, moving, length, phi)
                 for k in range(3):
-                    change[3 + k] = pull * phi[k]
-            else:
-                # The axis turns with the predecessor, and the wrench with it.
-                for half in range(0, 6, 3):
-                    times = 1.0 if half == 0 else more
-                    add_cross(du, half, base_u, 0, times, dc, half)
-                    add_cross(u, half, phi, 3, times, dc, half)
-                    add_cross(c, half, phi, 0, 1.0, dc, half)
-                    add_cross(moving, half, base_u, 0, times, gained, half)
-                    add_cross(u, half, phi, 0, times, gained, half)
-                    add_cross(u, half, phi, 0, 1.0, du, half)
-                    add_cross(phi, 0, wrench, half, 1.0, change, half)
-                # Rows of the loop or contact, with their stabilisation.
-                turn_error(Rs, Rp, moving, error)
-                for k in range(3):
-                    error[3 + k] = moving[3 + k] + ((xs[(k + 1) % 3] - xp[(k + 1) % 3]) * phi[(k + 2) % 3])
-                    error[3 + k] -= (xs[(k + 2) % 3] - xp[(k + 2) % 3]) * phi[(k + 1) % 3]
-                for place in range(first, last):
-                    i = r.order[place]
-                    row = r.row[i]
+                    phi[3 + k] = -inverse * dot6(axis, moving) * base_u[k]
+                    error[k] = du[3 + k]
+                add_cross(phi, 0, base_u, 0, 1.0, phi, 3)
+                add_cross(u, 3, phi, 0, 1.0, error, 0)
+                add_cross(axis, 3, error, 0, inverse, phi, 3)
+            # The axis turns, and the wrench with it.
+            for half in range(0, 6, 3):
+                times = 1.0 if half == 0 else more
+                add_cross(du, half, base_u, 0, times, dc, half)
+                add_cross(u, half, phi, 3, times, dc, half)
+                add_cross(c, half, phi, 0, 1.0, dc, half)
+                add_cross(moving, half, base_u, 0, times, gained, half)
+                add_cross(u, half, phi, 0, times, gained, half)
+                add_cross(u, half, phi, 0, 1.0, du, half)
+                add_cross(phi, 0, wrench, half, 1.0, change, half)
+            # Rows of the block, with their stabilisation.
+            turn_error(Rs, Rp, moving, error)
+            for k in range(3):
+                error[3 + k] = moving[3 + k] + ((xs[(k + 1) % 3] - xp[(k + 1) % 3]) * phi[(k + 2) % 3])
+                error[3 + k] -= (xs[(k + 2) % 3] - xp[(k + 2) % 3]) * phi[(k + 1) % 3]
+            for place in range(first, last):
+                i = r.order[place]
+                row = r.row[i]
+                if kind != DISTANCE:
                     rotate(Rp, row, 0, axis)
                     rotate(Rp, row, 3, axis)
-                    errors[i, j] = 0.0 if kind == CONTACT else dot6(axis, error)
-                    speed[i, j] = dot6(axis, du)
-                    by_q[i, j] = -dot6(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - row[BETA] * row[BETA] * errors[i, j]
-                    by_v[i, j] = -dot6(axis, gained) - 2.0 * row[ALPHA] * dot6(axis, moving)
+                errors[i, j] = 0.0 if kind == CONTACT else dot6(axis, error)
+                speed[i, j] = dot6(axis, du)
+                by_q[i, j] = -dot6(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - row[BETA] * row[BETA] * errors[i, j]
+                by_v[i, j] = -dot6(axis, gained) - 2.0 * row[ALPHA] * dot6(axis, moving)
             # Change of the generalised forces of the wrench on both links.
             for number in range(2):
                 # The wrench's point; for the predecessor too if the loop slides.

@@ -12,7 +12,7 @@
 * ``w`` (SCRATCH,): scratch.
 * ``G`` (n, nv), zeroed by the caller; ``gamma, phi, phid`` (n,): bias, position and velocity errors.
 * ``scale`` (n,), or of length 0: sizes of the terms that the entries of rows of G are made of, for the rank rule
-  (`contactlab.constraints.kernels.rank`), filled with ``JACOBIAN``.
+  (`contactlab.constraints.kernels.factorizations`), filled with ``JACOBIAN``.
 
 Entries of custom rows are not changed. Rows of G that are zero by the rank rule become exactly zero. Their bias and
 position error become zero if they are only rounding of their own terms.
@@ -29,9 +29,10 @@ For a `SLIDING_LOOP`, the predecessor's point is its material point at x_s, whic
 moving over the predecessor. G v is then the derivative of t . R_p^T (x_s - x_p), and the forces on both bodies are
 along one line.
 
-A `DISTANCE` has the axis (0, n), n = (x_s - x_p) / |x_s - x_p| in world axes, and
+A `DISTANCE` has the axis (0, n), n = (x_s - x_p) / |x_s - x_p| in world axes. It turns with the line, at omega = n x u
+/ |x_s - x_p|, u = vel_s - vel_p, in place of omega_p:
 
-    gamma = -a^T (acc_s - acc_p) - |u - (n . u) n|^2 / |x_s - x_p| - 2 alpha phid - beta^2 phi,   u = vel_s - vel_p
+    gamma = -a^T (acc_s - acc_p) - |u - (n . u) n|^2 / |x_s - x_p| - 2 alpha phid - beta^2 phi
     phi   = |x_s - x_p| - length
 
 Rows of a point or pair are computed together, because they depend on the same motion.
@@ -39,6 +40,7 @@ Rows of a point or pair are computed together, because they depend on the same m
 
 from __future__ import annotations
 
+from contactlab.constraints.kernels.factorizations import is_zero_row
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
     GAMMA,
@@ -64,11 +66,11 @@ from contactlab.constraints.kernels.layout import (
     fill_row,
     length_of,
     line_between,
+    line_turn,
     relative_pose,
     rotate,
     rows_view,
 )
-from contactlab.constraints.kernels.rank import is_zero_row
 from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
 from contactlab.multibody.kernels.dynamics import accelerations
 from contactlab.multibody.kernels.kinematics import fill_frames
@@ -127,7 +129,7 @@ def constraint_rows(
     Rp = w[39:48]
     xs = w[48:51]
     xp = w[51:54]
-    turn = w[54:57]  # angular velocity of the predecessor
+    turn = w[54:57]  # angular velocity of the axis: of the predecessor, or of the line of a distance
     for block in range(r.frame.shape[0]):
         kind, one, two, first, last = block_of(r, block)
         # Relative pose of the two frames; a contact has no error, because its frame has no rotation.
@@ -140,7 +142,7 @@ def constraint_rows(
         for k in range(3):
             if kind == SLIDING_LOOP:
                 xp[k] = xs[k]
-        # Relative velocity, and angular velocity of the predecessor.
+        # Relative velocity, and angular velocity of the axis.
         turns = moves = 0.0
         if want & MOVING:
             velocity_at(t, f.p, f.V, one, xs, u)
@@ -149,6 +151,8 @@ def constraint_rows(
                 u[k] -= other[k]
             for k in range(3):
                 turn[k] = other[k]
+            if kind == DISTANCE:
+                line_turn(a, u, span, turn)
         # Relative acceleration, with the terms of an axis that turns; turns, moves: sizes of its terms.
         if want & GAMMA:
             bias_at(t, f, A, weight, one, xs, c)
@@ -158,18 +162,9 @@ def constraint_rows(
             moves = length_of(c, 3) + length_of(other, 3) + turning * length_of(u, 3) + weight * length_of(t.gravity, 0)
             for k in range(6):
                 c[k] -= other[k]
-            if kind == DISTANCE:
-                along = a[3] * u[3] + a[4] * u[4] + a[5] * u[5]
-                across = 0.0
-                for k in range(3, 6):
-                    across += (u[k] - along * a[k]) ** 2
-                # n turns with the line: the term (dn/dt) . u, along n.
-                for k in range(3, 6):
-                    c[k] += across / span * a[k] if span > 0.0 else 0.0
-            else:
-                # (omega_p x a) . u = a . (u x omega_p), both halves of a; twice for a point that moves over the other.
-                add_cross(u, 0, turn, 0, 1.0, c, 0)
-                add_cross(u, 3, turn, 0, 2.0 if kind == SLIDING_LOOP else 1.0, c, 3)
+            # (omega_p x a) . u = a . (u x omega_p), both halves of a; twice for a point that moves over the other.
+            add_cross(u, 0, turn, 0, 1.0, c, 0)
+            add_cross(u, 3, turn, 0, 2.0 if kind == SLIDING_LOOP else 1.0, c, 3)
         # Each row of the block: axis and error, Jacobian, rate and bias.
         for place in range(first, last):
             i = r.order[place]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.contact.detection.collide import CollisionPoint, Distance, collide, distance
-from contactlab.contact.detection.queries import bounds, candidate_pairs
+from contactlab.contact.detection.collide import CollisionPoint, Distance, bounds, candidate_pairs, collide, distance
 from contactlab.contact.shapes.shape import PackedShapes, pack_shapes
 
 __all__ = [

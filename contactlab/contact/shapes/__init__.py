@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contactlab.contact.shapes.convex_points import ConvexPoints, Mesh
-from contactlab.contact.shapes.grounds import HalfSpace, HeightField
-from contactlab.contact.shapes.primitives import Box, Capsule, Cylinder, Sphere
+from contactlab.contact.shapes.primitives import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere
 from contactlab.contact.shapes.shape import BodyShape, PlacedShape, Shape, SurfaceMesh, balls, join_surfaces
 
 #: Every shape; readers, writers and tests of shapes use this list.

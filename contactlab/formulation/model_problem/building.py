@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import ConstraintSet
-from contactlab.contact.friction_pyramid import check_edges
+from contactlab.contact.material import check_edges
 from contactlab.formulation.model_problem.branches import instantaneous
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint, contact_geometry
 from contactlab.formulation.model_problem.drives import Drive

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.contact import PowerLaw
-from contactlab.contact.friction_pyramid import edge_directions
+from contactlab.contact.material import edge_directions
 from contactlab.formulation.model_problem.branches import Instantaneous, SparseRows, pair_rows
 from contactlab.formulation.model_problem.options import BridgeError, at_least_zero, fraction, number
 from contactlab.multibody.model import Model

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.contact import PowerLaw
-from contactlab.contact.friction_pyramid import tangent_frame
+from contactlab.contact.material import tangent_frame
 from contactlab.formulation.model_problem.branches import SparseRows, turning_rows, unit_rows
 from contactlab.formulation.model_problem.contact_geometry import ContactPoint
 from contactlab.formulation.model_problem.inputs import (

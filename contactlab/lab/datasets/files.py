@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from problem_data.errors import FileError
 from problem_data.files import NpzFile
+from problem_data.validation import FileError
 
 
 class DatasetError(FileError):

@@ -39,8 +39,8 @@ import lcp
 from contactlab.lab.datasets.files import DatasetError, require
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import ProblemDataError
-from problem_data.errors import FileError
 from problem_data.files import ARRAY_BYTES, read_bytes, size_text
+from problem_data.validation import FileError
 
 MOST_ROWS = 20_000
 

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from contactlab.recording.lock import Lock, LockHeldError
-from problem_data.errors import FileError
 from problem_data.files import partial_files, write_atomic
+from problem_data.validation import FileError
 
 
 class SweepError(ValueError):

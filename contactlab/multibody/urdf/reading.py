@@ -18,8 +18,8 @@ from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import MultibodyError, warn_caller
 from contactlab.spatial.transform import Transform
-from problem_data.errors import FileError
 from problem_data.files import read_bytes
+from problem_data.validation import FileError
 
 
 class UrdfError(MultibodyError, FileError):

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from contactlab.spatial.errors import FieldError
-from problem_data.errors import FileError
 from problem_data.files import read_text
+from problem_data.validation import FileError
 
 T = TypeVar("T")
 #: Place of a value: names of tables and keys, and indices within arrays of tables.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from contactlab.constraints.kernels.factorizations import largest_entry
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
-from contactlab.constraints.kernels.rank import largest_entry
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.formulation.kernels.bilateral import (
     add_bilateral_impulses,

@@ -18,7 +18,7 @@ steps create less than a hundredth of the energy exchanged in one step.
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.agreement import CONSISTENT, certify_bilateral, contradicted_row
+from contactlab.formulation.kernels.bilateral import CONSISTENT, certify_bilateral, contradicted_row
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.blocks import complete_rows, gather, posed_rows, rows_left, scatter
 from contactlab.stepping.kernels.finish import write_island, write_rows

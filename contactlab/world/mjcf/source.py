@@ -25,8 +25,8 @@ from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import FieldError
 from contactlab.world.errors import SimulationConfigError
-from problem_data.errors import FileError
 from problem_data.files import read_bytes
+from problem_data.validation import FileError
 
 
 class MjcfError(FieldError, FileError):

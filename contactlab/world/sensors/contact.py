@@ -10,7 +10,7 @@ import numpy as np
 
 from contactlab.contact import PlacedShape, Shape
 from contactlab.contact.detection import PackedShapes, pack_shapes
-from contactlab.contact.detection.queries import first_hits
+from contactlab.contact.detection.collide import first_hits
 from contactlab.contact.shapes.shape import pose_row
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform

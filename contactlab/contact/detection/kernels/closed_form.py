@@ -198,8 +198,31 @@ def _drop_closest_point(count: int, slack: float, out: ContactBuffer) -> int:
 
 
 @kernel
-def _exit_contact(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out: ContactBuffer) -> int:
-    """Write the contact of a sphere (A) along a unit normal in B's axes; return 0 if it exceeds ``margin``, else 1."""
+def _to_side(c: Vec3, h: Vec3, size: float) -> tuple[float, Vec3]:
+    """Return distance and direction from a point to the closest point of a box with half sides h (Ericson 2005, 5.1.4).
+
+    A point inside leaves through the nearest face, the first of equal ones in the order x, y, z: its distance is
+    negative. ``size`` is the length of the sides.
+    """
+    lx = min(max(c[0], -h[0]), h[0]) - c[0]
+    ly = min(max(c[1], -h[1]), h[1]) - c[1]
+    lz = min(max(c[2], -h[2]), h[2]) - c[2]
+    length = math.sqrt(lx * lx + ly * ly + lz * lz)
+    # a point on the surface up to rounding counts as inside
+    if length > 1e-12 * size:
+        return length, (lx / length, ly / length, lz / length)
+    distance, direction = abs(c[0]) - h[0], ((-1.0 if c[0] >= 0.0 else 1.0), 0.0, 0.0)
+    if abs(c[1]) - h[1] > distance:
+        distance, direction = abs(c[1]) - h[1], (0.0, (-1.0 if c[1] >= 0.0 else 1.0), 0.0)
+    if abs(c[2]) - h[2] > distance:
+        distance, direction = abs(c[2]) - h[2], (0.0, 0.0, (-1.0 if c[2] >= 0.0 else 1.0))
+    return distance, direction
+
+
+@kernel
+def _exit_contact(a: Posed, b: Posed, direction: Vec3, distance: float, margin: float, out: ContactBuffer) -> int:
+    """Write the contact of a sphere (A), ``distance`` from a surface along a unit vector in B's axes; return 0 or 1."""
+    gap = distance - a.size[0]
     if not gap <= margin:
         return 0
     normal = rotate(b.pose, direction)
@@ -208,60 +231,28 @@ def _exit_contact(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float
 
 @kernel
 def sphere_box(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
-    """Write the contact of a sphere (A) and a box (B), 0 or 1.
-
-    A centre outside touches the closest point of the box (Ericson 2005, section 5.1.4). A centre inside leaves through
-    the nearest face, the first of equal ones in the order x, y, z.
-    """
-    # vector from the centre to the closest point of the box
-    cx, cy, cz = rotate_inverse(b.pose, relative(b.pose, a.pose))
-    hx, hy, hz = b.size[0], b.size[1], b.size[2]
-    radius = a.size[0]
-    lx = min(max(cx, -hx), hx) - cx
-    ly = min(max(cy, -hy), hy) - cy
-    lz = min(max(cz, -hz), hz) - cz
-    length = math.sqrt(lx * lx + ly * ly + lz * lz)
-    # a centre on the surface up to rounding counts as inside
-    if length > 1e-12 * (hx + hy + hz):
-        gap = length - radius
-        lx, ly, lz = lx / length, ly / length, lz / length
-    else:
-        gap, lx, ly, lz = abs(cx) - hx, (-1.0 if cx >= 0.0 else 1.0), 0.0, 0.0
-        if abs(cy) - hy > gap:
-            gap, lx, ly = abs(cy) - hy, 0.0, (-1.0 if cy >= 0.0 else 1.0)
-        if abs(cz) - hz > gap:
-            gap, lx, ly, lz = abs(cz) - hz, 0.0, 0.0, (-1.0 if cz >= 0.0 else 1.0)
-        gap -= radius
-    return _exit_contact(a, b, (lx, ly, lz), gap, margin, out)
+    """Write the contact of a sphere (A) and a box (B), 0 or 1."""
+    center, half = rotate_inverse(b.pose, relative(b.pose, a.pose)), vector(b.size)
+    distance, direction = _to_side(center, half, half[0] + half[1] + half[2])
+    return _exit_contact(a, b, direction, distance, margin, out)
 
 
 @kernel
 def sphere_cylinder(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     """Write the contact of a sphere (A) and a cylinder (B), 0 or 1.
 
-    In the half-plane through the axis and the sphere's centre the cylinder is a rectangle, so that the closest point is
-    found as for a box. A centre inside leaves through the nearer of mantle and cap. A centre on the axis leaves through
-    the mantle along the cylinder's x axis.
+    In the half-plane through the axis and the sphere's centre the cylinder is a rectangle. A centre inside leaves
+    through the nearer of mantle and cap. A centre on the axis leaves through the mantle along the cylinder's x axis.
     """
     # radial direction, and distance from the axis
     cx, cy, cz = rotate_inverse(b.pose, relative(b.pose, a.pose))
-    rim, half, radius = b.size[0], b.size[1], a.size[0]
+    rim, half = b.size[0], b.size[1]
     rho = math.sqrt(cx * cx + cy * cy)
     ex, ey = 1.0, 0.0
     if rho > 1e-150:
         ex, ey = cx / rho, cy / rho
-    # radial and axial difference to the closest point of the rectangle
-    lr = min(rho, rim) - rho
-    lz = min(max(cz, -half), half) - cz
-    length = math.sqrt(lr * lr + lz * lz)
-    if length > 1e-12 * (rim + half):
-        gap = length - radius
-        lr, lz = lr / length, lz / length
-    elif abs(cz) - half > rho - rim:
-        gap, lr, lz = abs(cz) - half - radius, 0.0, (-1.0 if cz >= 0.0 else 1.0)
-    else:
-        gap, lr, lz = rho - rim - radius, -1.0, 0.0
-    return _exit_contact(a, b, (lr * ex, lr * ey, lz), gap, margin, out)
+    distance, (lr, _, lz) = _to_side((rho, 0.0, cz), (rim, math.inf, half), rim + half)
+    return _exit_contact(a, b, (lr * ex, lr * ey, lz), distance, margin, out)
 
 
 @kernel

@@ -48,7 +48,7 @@ def weighted(n: int, weights: FloatArray, work: FloatArray, column: int) -> Vec3
     """Return the weighted sum of n vertices: of their differences (column 0), or of the points of A (column 3)."""
     total = (0.0, 0.0, 0.0)
     for i in range(n):
-        if weights[i] > 0.0:
+        if weights[i] != 0.0:
             total = add(total, times(weights[i], vector_at(work, ROW * i + column)))
     return total
 
@@ -88,7 +88,10 @@ def _areas(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
 
 @kernel
 def triangle_weights(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
-    """Return the weights of the vertices for the point of a triangle closest to the origin."""
+    """Return the weights of the vertices for the point of a triangle closest to the origin; NaN in, NaN out.
+
+    The triangle can be a segment or a point.
+    """
     # Voronoi regions of the vertices and sides
     ab, ac = subtract(b, a), subtract(c, a)
     d1, d2, d3, d4, d5, d6 = -dot(ab, a), -dot(ac, a), -dot(ab, b), -dot(ac, b), -dot(ab, c), -dot(ac, c)
@@ -110,8 +113,9 @@ def triangle_weights(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
     if min(va, vb, vc) > 0.0:
         total = va + vb + vc
         return va / total, vb / total, vc / total
-    # rounding can place the point of a thin triangle in no region: it is then on one of the sides
-    weights, least = (1.0, 0.0, 0.0), math.inf
+    # rounding can place the point of a thin triangle in no region: it is then on one of the sides; a coordinate that
+    # is not a number gives weights that are none
+    weights, least = (math.nan, math.nan, math.nan), math.inf
     for side in range(3):
         own = _on_side(side, a, b, c)
         x = weighted_sum(own, a, b, c)
@@ -208,10 +212,10 @@ def keep_closest(work: FloatArray, n: int, weights: FloatArray) -> int:
                 weights[skip] = 0.0
         if smallest == math.inf:
             return 4
-    # keep the vertices with positive weights
+    # keep the vertices with weights that are not zero
     kept = 0
     for i in range(n):
-        if weights[i] > 0.0:
+        if weights[i] != 0.0:
             copy(work[ROW * i :], work[ROW * kept : ROW * kept + ROW])
             weights[kept] = weights[i]
             kept += 1

@@ -127,9 +127,8 @@ def loops() -> dict[str, Callable[..., None]]:
     """Call each kernel n times from compiled code; compiled without cache, which would miss edits to the kernels."""
     import numba
 
-    from contactlab.multibody.kernels.crba import crba
     from contactlab.multibody.kernels.dynamics import aba, rnea
-    from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
+    from contactlab.multibody.kernels.mass_matrix import crba, factor_ltl, solve_vector_l, solve_vector_lt
 
     compiled = numba.njit(nogil=True, error_model="numpy", _nrt=False)
 

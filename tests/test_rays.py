@@ -10,7 +10,7 @@ from mesh_shapes import notched_block
 
 from contactlab.contact import ContactError
 from contactlab.contact.detection import pack_shapes
-from contactlab.contact.detection.queries import first_hits
+from contactlab.contact.detection.collide import first_hits
 from contactlab.contact.shapes.shape import pose_row
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import (

@@ -70,7 +70,7 @@ def test_a_wedge_that_closes_has_no_velocity(friction):
     assert not found.velocities
     assert ("bases" if friction else "Farkas") in found.reason
     table = impact.compare(data, {"Newton": impact.Newton(None)})
-    assert table.unique is False
+    assert table.uniqueness.unique is False
     assert "no solution" in str(table)
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from contactlab.cli.arguments import command, option, positive, positive_integer, print_address, whole, write_and_report
 from contactlab.cli.records import StepClock, print_summary, write_html
-from contactlab.cli.side_process import background_compilation
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
@@ -33,6 +32,8 @@ SIDE_PARTS = ("sweeps", "fallback", "ledger")
 )
 def demo(arguments: argparse.Namespace) -> int:
     """Throw cubes and balls onto a plane and an incline; needs no data."""
+    from contactlab.cli.side_process import background_compilation
+
     arguments.out.mkdir(parents=True, exist_ok=True)
     if not os.access(arguments.out, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(arguments.out))

@@ -397,7 +397,7 @@ def range_space_sparse(
     if tree is None:
         return solved("range_space_sparse", system, limit)
     parents = _parents(tree, n)
-    from contactlab.multibody.kernels.ltl import off_branch
+    from contactlab.multibody.kernels.mass_matrix import off_branch
 
     at = off_branch(parents, system.H)
     if at >= 0:

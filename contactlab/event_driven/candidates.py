@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,12 +72,23 @@ def _center(
     return p + R @ center, np.concatenate((J, J @ speed[..., None], bias[..., None]), axis=-1)
 
 
-def _pair_kinematics(ends: Sequence[_End], n: FloatArray, gap: Any, turning: Any = None) -> PairKinematics:
-    """Return the quantities of a pair of B, the first end, and A; ``turning`` is n', None if n is constant."""
+def contact_frame(n: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the normal n and its tangents (..., 3, 3), and the products n x t: t . (w x n) = w . (n x t)."""
     tangents = np.array([tangent_frame(one) for one in n.reshape(-1, 3)]).reshape(*n.shape[:-1], 2, 3)
     frame = np.concatenate((n[..., None, :], tangents), axis=-2)
-    # t . (w x n) = w . (n x t), with n x t1 = t2 and n x t2 = -t1
-    turns = frame[..., [0, 2, 1], :] * np.array([[0.0], [1.0], [-1.0]])
+    # n x t1 = t2, n x t2 = -t1
+    return frame, frame[..., [0, 2, 1], :] * np.array([[0.0], [1.0], [-1.0]])
+
+
+def _pair_kinematics(
+    ends: Sequence[_End], axes: tuple[FloatArray, FloatArray], gap: Any, turning: Any = None
+) -> PairKinematics:
+    """Return the quantities of a pair of B, the first end, and A.
+
+    ``axes`` are those of `contact_frame`, ``turning`` is n', None if n is constant.
+    """
+    frame, turns = axes
+    n, tangents = frame[..., 0, :], frame[..., 1:, :]
     total: Any = 0.0
     for sign, (arm, _, motion) in zip((1.0, -1.0), ends, strict=False):
         total = total + sign * (frame @ motion[..., 3:, :] + arm * turns @ motion[..., :3, :])
@@ -107,8 +119,14 @@ class BallHalfSpacePair:
 
     def local(self, model: Model, q: Instant, v: ArrayLike | None = None) -> PairKinematics:
         """Return all quantities of the pair at q and v, or at the velocities of a `Kinematics`."""
-        n, (c, motion) = self.half_space.normal, _center(model, q, v, self.body, self.center)
-        return _pair_kinematics([(-self.radius, c, motion)], n, c @ n - self.half_space.offset - self.radius)
+        c, motion = _center(model, q, v, self.body, self.center)
+        gap = c @ self.half_space.normal - self.half_space.offset - self.radius
+        return _pair_kinematics([(-self.radius, c, motion)], self.axes, gap)
+
+    @cached_property
+    def axes(self) -> tuple[FloatArray, FloatArray]:
+        """The `contact_frame` of the half-space."""
+        return contact_frame(self.half_space.normal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +158,7 @@ class BallBallPair:
         n, relative = (xb - xa) / distance, (of_b - of_a)[..., 3:, -2]
         turning = (relative - np.sum(n * relative, axis=-1, keepdims=True) * n) / distance
         gap = distance[..., 0] - self.radius - self.radius_a
-        pair = _pair_kinematics([(-self.radius, xb, of_b), (self.radius_a, xa, of_a)], n, gap, turning)
+        pair = _pair_kinematics([(-self.radius, xb, of_b), (self.radius_a, xa, of_a)], contact_frame(n), gap, turning)
         pair.bias[..., 0] += distance[..., 0] * np.sum(turning * turning, axis=-1)
         return pair
 

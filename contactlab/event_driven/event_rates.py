@@ -4,8 +4,9 @@ They follow from the differentiated equations of `phase`, with the contact force
 
     M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 
-The rows of a pair, and the rates of its velocities at zero acceleration, are differentiated by q by differences of
-fourth order. The rates are quadratic functions of v, so that a central difference by v is exact.
+The rows of a pair, and the rates of its velocities, are differentiated exactly over a half-space. Those of two balls,
+whose frame turns, are differentiated by q by differences of fourth order; the rates at zero acceleration are quadratic
+functions of v, so that a central difference by v is exact.
 
 The jump of the velocity at an impact is differentiated in the same way. Steps become smaller until two results agree;
 if none agree, the jump is close to another mode.
@@ -20,7 +21,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from contactlab.event_driven.candidates import Candidate
+from contactlab.event_driven.candidates import BallHalfSpacePair, Candidate
 from contactlab.event_driven.modes import impact_problem, jamming_impact, law_of, plastic_impact
 from contactlab.event_driven.phase import SLOW, ContactMode, Jump, Mode, Phase, RunTrace, solve_rows
 from contactlab.event_driven.recording import EventKind
@@ -34,6 +35,8 @@ from contactlab.multibody import (
     integrate,
     inverse_dynamics_derivatives,
     kinematics,
+    point_acceleration_derivatives,
+    point_velocity_derivatives,
 )
 from contactlab.multibody.derivatives import STENCIL, STEP
 from contactlab.spatial.arrays import FloatArray
@@ -57,28 +60,40 @@ class ContactRates:
         return np.asarray(np.einsum("i,ijk->jk", force, self.L_q))
 
 
-def contact_rates(
-    model: Model, kin: Kinematics, a: FloatArray, candidates: Sequence[Candidate]
-) -> tuple[ContactRates, ...]:
-    """Return the rows of pairs, and their derivatives by q and v, at the acceleration a (nv,)."""
-    if not candidates:
-        return ()
+def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
+    """Return the rows of one pair, and their derivatives by q and v, at the acceleration a (nv,)."""
     q, v, nv = kin.q, np.asarray(kin.v), model.nv
+    if isinstance(candidate, BallHalfSpacePair):
+        return _fixed_rates(model, q, v, a, candidate)
     # Nearby states by q, the state itself, and nearby velocities: the bias is a quadratic function of v.
     places, weights = np.array(STENCIL).T
     near = integrate(model, q, STEP * np.kron(places[:, None], np.eye(nv)), 1.0)
     there = np.vstack((near, np.tile(q, (2 * nv + 1, 1))))
     speeds = np.vstack((np.tile(v, (4 * nv + 1, 1)), v + 0.5 * np.eye(nv), v - 0.5 * np.eye(nv)))
-    found = []
-    for candidate in candidates:
-        local = candidate.local(model, there, speeds)
-        rows = np.dstack((local.L, local.bias))
-        by_q = np.einsum("p,pkij->ijk", weights / (12.0 * STEP), rows[: 4 * nv].reshape(4, nv, 3, nv + 1))
-        L, L_q = local.L[4 * nv], by_q[:, :nv]
-        by_v = (local.bias[4 * nv + 1 : 5 * nv + 1] - local.bias[5 * nv + 1 :]).T
-        u_q, rate_q = (np.einsum("ijk,j->ik", L_q, x) for x in (v, a))
-        found.append(ContactRates(L, L_q, L @ v, u_q, rate_q + by_q[:, nv], by_v))
-    return tuple(found)
+    local = candidate.local(model, there, speeds)
+    rows = np.dstack((local.L, local.bias))
+    by_q = np.einsum("p,pkij->ijk", weights / (12.0 * STEP), rows[: 4 * nv].reshape(4, nv, 3, nv + 1))
+    L, L_q = local.L[4 * nv], by_q[:, :nv]
+    by_v = (local.bias[4 * nv + 1 : 5 * nv + 1] - local.bias[5 * nv + 1 :]).T
+    u_q, rate_q = (np.einsum("ijk,j->ik", L_q, x) for x in (v, a))
+    return ContactRates(L, L_q, L @ v, u_q, rate_q + by_q[:, nv], by_v)
+
+
+def _fixed_rates(
+    model: Model, q: FloatArray, v: FloatArray, a: FloatArray, candidate: BallHalfSpacePair
+) -> ContactRates:
+    """Return `contact_rates` of a pair whose frame does not turn: derivatives of a body's point, seen in this frame."""
+    frame, turns = candidate.axes
+
+    def rows(x: FloatArray) -> FloatArray:
+        return np.asarray(frame @ x[..., 3:, :] - candidate.radius * turns @ x[..., :3, :])
+
+    # The velocities per unit of each entry of v, by q.
+    every = np.tile(q, (model.nv, 1)), np.eye(model.nv)
+    L_q = np.moveaxis(rows(point_velocity_derivatives(model, *every, candidate.body, candidate.center)[0]), 0, 1)
+    found = point_acceleration_derivatives(model, q, v, a, candidate.body, candidate.center)
+    rate_q, rate_v, L = (rows(x) for x in found)
+    return ContactRates(L, L_q, L @ v, np.einsum("ijk,j->ik", L_q, v), rate_q, rate_v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +187,7 @@ def smooth_rates(
     model, nv, o = layout.model, layout.model.nv, course.stepper
     phase = phase_of(course, layout, sides, part)
     instant, _, forces = phase.forces(t, y)
-    rates = contact_rates(model, instant.kin, forces.a, [layout.candidates[side.index] for side in sides])
+    rates = tuple(contact_rates(model, instant.kin, forces.a, layout.candidates[side.index]) for side in sides)
     n, width, c = len(sides), layout.width + 2 * len(sides), o.stabilisation
     motion = forces.a, np.asarray(instant.kin.v), instant.M, np.zeros((nv, width))
     loads = forces.fN, np.zeros((n, width)), forces.fT, np.zeros((n, 2, width))
@@ -205,7 +220,7 @@ def smooth_rates(
         return replace(bare, by=np.asarray(np.linalg.solve(instant.M, pushed), dtype=np.float64))
     J, free, responses = np.vstack(rows), *(np.linalg.solve(instant.M, x) for x in (pushed, np.vstack(columns).T))
     da, dx, rank = solve_rows(responses, J, free, np.vstack(wanted))
-    loose = np.linalg.svd(J @ responses)[2][rank:]
+    loose = np.linalg.svd(J @ responses)[2][rank:] if rank < len(J) else np.zeros((0, len(J)))
     shared = bool(np.abs(responses @ loose.T).max(initial=0.0) > _SHARED * np.abs(responses).max())
     fN_by, fT_by, at = np.zeros((n, width)), turned, 0
     for i, (side, row) in enumerate(zip(sides, rows, strict=True)):

@@ -151,12 +151,11 @@ ON_STACK = np.empty(0)
 def kernels() -> Any:
     """Return `contactlab.multibody.kernels` with the modules that Python calls; numba comes with them."""
     import contactlab.multibody.kernels.centroidal
-    import contactlab.multibody.kernels.crba
     import contactlab.multibody.kernels.dynamics
     import contactlab.multibody.kernels.entries
     import contactlab.multibody.kernels.integration
     import contactlab.multibody.kernels.kinematics
-    import contactlab.multibody.kernels.ltl
+    import contactlab.multibody.kernels.mass_matrix
     import contactlab.multibody.kernels.points
 
     return contactlab.multibody.kernels

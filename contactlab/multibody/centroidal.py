@@ -10,15 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import kernels
+from contactlab.multibody.arguments import checked_vector, kernels
 from contactlab.multibody.kinematics import (
+    BatchOperands,
     Instant,
-    evaluate,
+    at_configuration,
+    at_order,
+    batched,
+    fill_batch,
+    operand,
+    optional,
+    run,
+    velocity,
 )
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array, unit_axis
 from contactlab.spatial.errors import MultibodyError
+
+_NONE = np.zeros(0)
 
 
 def linear_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
@@ -61,17 +71,28 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
     model, q
         The model and a configuration (nq,), or a `Kinematics`.
     """
-    pair = kernels().centroidal.centroidal_columns, kernels().entries.centroidal_momentum_matrix
-    return evaluate(model, pair, (q, None, None), [("model", world_mass(model), (4,))], (6, model.nv))
+    fixed = world_mass(model)
+    if batched(q):
+        many = BatchOperands.of(model, operand("q", q, model.nq), operand("model", fixed, 4))
+        return fill_batch(many, kernels().entries.centroidal_momentum_matrix, None, 6, model.nv)
+    A = np.zeros((6, model.nv))
+    run(model, kernels().centroidal.centroidal_columns, at_configuration(model, q), [("model", fixed)], A)
+    return A
 
 
 def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int) -> FloatArray:
     """Return the sums over the bodies, (17,), from the kernel `body_sums`; entries above ``order`` are not set."""
     if order > 1 and a is None:
         raise MultibodyError("a", "is needed")
-    given = ("a", a, (model.nv,)), ("model", world_mass(model), (4,))
-    pair = kernels().centroidal.body_sums, kernels().entries.sums_over_bodies
-    return evaluate(model, pair, (q, v, order), given, (17,), last=(order,))
+    nv, fixed = model.nv, world_mass(model)
+    if batched(q, v, a):
+        speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
+        more = optional("a", a, nv), operand("model", fixed, 4)
+        many = BatchOperands.of(model, operand("q", q, model.nq), speed, *more)
+        return fill_batch(many, kernels().entries.sums_over_bodies, None, 17, last=(order,))
+    given, out = (("a", _NONE if a is None else checked_vector("a", a, nv)), ("model", fixed)), np.empty(17)
+    run(model, kernels().centroidal.body_sums, at_order(model, q, v, order), given, order, out)
+    return out
 
 
 def center_of_mass(model: Model, q: Instant) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import ON_STACK, fast_entry, kernels
+from contactlab.multibody.arguments import ON_STACK, checked_vector, fast_entry, kernels
 from contactlab.multibody.kernels.codes import (
     GOOD,
 )
@@ -22,9 +22,14 @@ from contactlab.multibody.kinematics import (
     Instant,
     Kinematics,
     at_state,
-    evaluate,
+    batched,
+    external,
+    fill_batch,
     kinematics,
     operand,
+    optional,
+    run,
+    velocity,
 )
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
@@ -33,6 +38,8 @@ from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
 from contactlab.spatial.errors import MultibodyError
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
+
+_NO_ACCELERATION = np.zeros(0)
 
 # Reciprocal condition below which a dense solve has no correct digits.
 _SINGULAR = 4.0 * np.finfo(np.float64).eps
@@ -104,9 +111,13 @@ def _joint_forces(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, f_ext: ArrayLike | None, threads: int | None
 ) -> FloatArray:
     """Return tau = M a + h - J^T f_ext (..., nv); None stands for zero accelerations."""
-    given = ("a", a, (model.nv,)), ("f_ext", f_ext, (model.nb, 6))
-    pair = kernels().dynamics.rnea, kernels().entries.inverse_dynamics
-    return evaluate(model, pair, (q, v, 1), given, (model.nv,), threads=threads)
+    if batched(q, v, a, rows=f_ext):
+        given = optional("a", a, model.nv), optional("f_ext", f_ext, model.nb, 6)
+        many = BatchOperands.of(model, operand("q", q, model.nq), velocity(q, v, model.nv), *given)
+        return fill_batch(many, kernels().entries.inverse_dynamics, threads, model.nv)
+    tau, rates = np.empty(model.nv), _NO_ACCELERATION if a is None else checked_vector("a", a, model.nv)
+    run(model, kernels().dynamics.rnea, at_state(model, q, v), (("a", rates), external(model, f_ext)), tau)
+    return tau
 
 
 def forward_dynamics(
@@ -148,9 +159,13 @@ def forward_dynamics(
                 return a
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
-    given = ("tau", tau, (nv,)), ("f_ext", f_ext, (model.nb, 6))
-    pair = kernels().dynamics.aba, kernels().entries.forward_dynamics
-    return evaluate(model, pair, (q, v, 1), given, (nv,), threads=threads)
+    if batched(q, v, tau, rows=f_ext):
+        applied = operand("tau", tau, nv), optional("f_ext", f_ext, model.nb, 6)
+        many = BatchOperands.of(model, operand("q", q, model.nq), velocity(q, v, nv), *applied)
+        return fill_batch(many, kernels().entries.forward_dynamics, threads, nv)
+    given, a = (("tau", checked_vector("tau", tau, nv)), external(model, f_ext)), _empty(nv)
+    run(model, kernels().dynamics.aba, at_state(model, q, v), given, a)
+    return a
 
 
 def forward_dynamics_lagrangian(

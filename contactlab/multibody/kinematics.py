@@ -125,6 +125,14 @@ def at_state(
 _NO_VELOCITY = np.zeros(0)
 
 
+def at_order(model: Model, q: Instant, v: ArrayLike | None, order: int) -> tuple[Any, ...]:
+    """Return `at_state`, without velocities for order 0."""
+    if order > 0:
+        return at_state(model, q, v)
+    configuration, *rest = at_configuration(model, q)
+    return configuration, _NO_VELOCITY, *rest
+
+
 def run(
     model: Model, kernel: Any, state: tuple[Any, ...], given: Sequence[tuple[str, FloatArray]], *last: object
 ) -> None:
@@ -138,6 +146,14 @@ def run(
     code = kernel(model.packed.ints, model.packed.floats, *motion, *arrays, custom, work, ready, *last)
     if code != GOOD:
         raise failure(model, code, motion[0], *(("v", v) for v in motion[1:]), *given)
+
+
+_NO_FORCES = np.zeros((0, 6))
+
+
+def external(model: Model, f_ext: ArrayLike | None) -> tuple[str, FloatArray]:
+    """Return the named external forces (nb, 6), of length 0 if there are none."""
+    return "f_ext", _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
 
 
 def _copy_head(model: Model, kin: Kinematics, size: int) -> FloatArray:
@@ -176,9 +192,12 @@ _LINKS_PER_CALL = 20_000
 _MAX_INSTANTS_PER_CALL = 4096
 
 
-def batched(*vectors: object) -> bool:
-    """Return True if an operand has more than one axis, as only batches have."""
-    return any(type(value) is not Kinematics and np.ndim(value) > 1 for value in vectors)  # type: ignore[arg-type]
+def batched(*vectors: object, rows: object = None) -> bool:
+    """Return True if an operand has more than one axis, or ``rows`` more than two, as only batches have."""
+    for value in vectors:
+        if value is not None and type(value) is not Kinematics and np.ndim(value) > 1:  # type: ignore[arg-type]
+            return True
+    return rows is not None and np.ndim(rows) > 2  # type: ignore[arg-type]
 
 
 def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:
@@ -314,63 +333,6 @@ def fill_batch(
     out = np.zeros((many.count, *shape))
     many.fill(kernel, threads, (*many.rows, many.custom(), *last), out)
     return many.shaped(out)
-
-
-#: A named argument of a kernel, and its shape at one instant.
-Given: TypeAlias = tuple[str, ArrayLike | None, tuple[int, ...]]
-
-#: Arguments of kernels that may be absent; an array of length 0 stands for them.
-_ABSENT = ("a", "f_ext")
-
-
-def evaluate(
-    model: Model,
-    pair: tuple[Any, Any],
-    motion: tuple[Instant, ArrayLike | None, int | None],
-    given: Sequence[Given],
-    shape: tuple[int, ...],
-    *,
-    last: tuple[object, ...] = (),
-    threads: int | None = None,
-) -> FloatArray:
-    """Return the results (..., *shape) of a kernel for one instant, or for many.
-
-    Parameters
-    ----------
-    model
-        The model.
-    pair
-        The kernel for one instant, and the one of `kernels.entries` for many.
-    motion
-        q, v, and the order: None for kernels of q alone, 0 for those that do not use v here.
-    given
-        The next arguments.
-    shape
-        Shape of the result of one instant.
-    last
-        Arguments after the workspace.
-    threads
-        Number of threads for many instants.
-    """
-    q, v, order = motion
-    if batched(q, v) or any(np.ndim(value) > len(tail) for _, value, tail in given):  # type: ignore[arg-type]
-        named = [operand("q", q, model.nq)]
-        if order is not None:
-            named.append(velocity(q, v, model.nv) if order else optional("v", None, model.nv))
-        named += [(optional if name in _ABSENT else operand)(name, value, *tail) for name, value, tail in given]
-        return fill_batch(BatchOperands.of(model, *named), pair[1], threads, *shape, last=last)
-    state: tuple[Any, ...]
-    if order:
-        state = at_state(model, q, v)
-    else:
-        state = at_configuration(model, q)
-        state = state if order is None else (state[0], _NO_VELOCITY, *state[1:])
-    out, arrays = np.zeros(shape), []
-    for name, value, tail in given:
-        absent = value is None and name in _ABSENT
-        arrays.append((name, np.zeros((0, *tail[1:])) if absent else checked(name, value, *tail)))  # type: ignore[arg-type]
-    run(model, pair[0], state, arrays, *last, out)
-    return out
 
 
 def check_batch(many: BatchOperands, out: FloatArray) -> None:

@@ -17,7 +17,6 @@ from contactlab.multibody.kinematics import (
     Instant,
     at_configuration,
     batched,
-    evaluate,
     fill_batch,
     operand,
     run,
@@ -62,7 +61,7 @@ class LTLFactor:
         x = checked("b", given, *shape).copy()
         if not np.isfinite(x).all():
             check_finite("b", x)
-        ltl = kernels().ltl
+        ltl = kernels().mass_matrix
         if given.ndim == 2:
             if transposed:
                 ltl.solve_lt(self._parents, self._L, x)
@@ -103,7 +102,7 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
     given = checked("H", H, model.nv, model.nv)
     L = np.empty((model.nv, model.nv))
     parents = dof_parents(model)
-    ltl = kernels().ltl
+    ltl = kernels().mass_matrix
     if not ltl.copy_lower(given, L):
         check_finite("H", L)
     at = ltl.off_branch(parents, L)
@@ -143,8 +142,12 @@ def mass_matrix(model: Model, q: Instant, *, threads: int | None = None) -> Floa
                 return M
         except (TypeError, ValueError):
             pass  # no plain array
-    pair = kernels().crba.crba, kernels().entries.mass_matrix
-    return evaluate(model, pair, (q, None, None), (), (nv, nv), threads=threads)
+    if batched(q):
+        many = BatchOperands.of(model, operand("q", q, model.nq))
+        return fill_batch(many, kernels().entries.mass_matrix, threads, nv, nv)
+    M = np.zeros((nv, nv))
+    run(model, kernels().mass_matrix.crba, at_configuration(model, q), (), M)
+    return M
 
 
 @dataclass(frozen=True, eq=False)

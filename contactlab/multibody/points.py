@@ -10,11 +10,13 @@ from contactlab.multibody.kinematics import (
     BatchOperands,
     Instant,
     at_configuration,
+    at_order,
     batched,
-    evaluate,
     fill_batch,
     operand,
+    optional,
     run,
+    velocity,
 )
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -22,6 +24,9 @@ from contactlab.spatial.transform import Transform
 
 #: The origin of a body, in its own coordinates.
 ORIGIN = np.zeros(3)
+
+
+_NONE = np.zeros(0)
 
 
 def point_jacobian(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
@@ -152,10 +157,16 @@ def _point_motion(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, body: str, point: ArrayLike, order: int
 ) -> FloatArray:
     """Return position (..., 3), velocity or acceleration (..., 6) of a body's point, for order 0, 1 or 2."""
-    given = ("a", a, (model.nv,)), ("point", point, (3,))
-    pair = kernels().points.point_motion, kernels().entries.point_motions
-    last = model.index_or_world(body), order
-    return evaluate(model, pair, (q, v, order), given, (3 if order == 0 else 6,), last=last)
+    index, nv, width = model.index_or_world(body), model.nv, 3 if order == 0 else 6
+    if batched(q, v, a, point):
+        speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
+        more = optional("a", a, nv), operand("point", point, 3)
+        many = BatchOperands.of(model, operand("q", q, model.nq), speed, *more)
+        return fill_batch(many, kernels().entries.point_motions, None, width, last=(index, order))
+    rates, out = _NONE if a is None else checked_vector("a", a, nv), np.empty(width)
+    given = ("a", rates), ("point", checked_vector("point", point, 3))
+    run(model, kernels().points.point_motion, at_order(model, q, v, order), given, index, order, out)
+    return out
 
 
 def body_poses(

@@ -214,7 +214,7 @@ class IslandInertia:
 
     def __call__(self, B: FloatArray) -> FloatArray:
         """Return M^-1 B for B (nv,) or (nv, columns)."""
-        from contactlab.multibody.kernels.ltl import solve_vector_l, solve_vector_lt
+        from contactlab.multibody.kernels.mass_matrix import solve_vector_l, solve_vector_lt
 
         # Row-contiguous right-hand sides: the kernels take one contiguous vector at a time.
         rows = np.array(np.atleast_2d(np.asarray(B, dtype=np.float64).T), order="C")

@@ -39,9 +39,9 @@ from contactlab.constraints.kernels.kkt_codes import (
 )
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.crba import crba, world_inertias
 from contactlab.multibody.kernels.dynamics import articulate, newton_euler, outward
 from contactlab.multibody.kernels.layout import NQ, NV, Frames, Tree, model_and_workspace_views, tree
+from contactlab.multibody.kernels.mass_matrix import crba, world_inertias
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel

@@ -51,7 +51,7 @@ from contactlab.constraints.kernels.kkt_codes import (
     System,
 )
 from contactlab.multibody.kernels.codes import GOOD, PIVOT
-from contactlab.multibody.kernels.ltl import factor_ltl
+from contactlab.multibody.kernels.mass_matrix import factor_ltl
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel

@@ -36,7 +36,7 @@ from contactlab.linearization.kernels.layout import (
 )
 from contactlab.multibody.kernels.kinematics import add_cross_motion
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.spatial.kernels.vectors import copy, cross, put, vector, vector_at
+from contactlab.spatial.kernels.vectors import add, copy, cross, put, subtract, times, vector, vector_at
 from contactlab.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, PackedWorld, StepControl, StepWork
 from contactlab.stepping.kernels.moments import STILL
@@ -167,9 +167,7 @@ def speed_rates(
 @kernel(inline=True)
 def turn_second(n: FloatArray, first: FloatArray, d1: FloatArray, dn: FloatArray, d2: FloatArray) -> None:
     """Fill d2 (3,) with the change of the axis n x first as the first changes by d1 and the normal n by dn."""
-    for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        d2[k] = dn[i] * first[j] - dn[j] * first[i] + (n[i] * d1[j] - n[j] * d1[i])
+    put(add(cross(vector(dn), vector(first)), cross(vector(n), vector(d1))), d2)
 
 
 @kernel(inner=True)
@@ -300,12 +298,9 @@ def append_kink(
 def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, dn: FloatArray, out: FloatArray) -> None:
     """Fill out (3,) with the change of d = (w - (n . w) n) / speed as w changes by dw and the normal by dn."""
     n, d = axis(own, 0), axis(own, ROLL)
-    spin, more = dot(n, w), dot(dn, w) + dot(n, dw)
-    for k in range(3):
-        out[k] = dw[k] - spin * dn[k] - more * n[k]
-    along = dot(d, out)
-    for k in range(3):
-        out[k] = (out[k] - along * d[k]) / speed
+    spun = add(times(dot(n, w), vector(dn)), times(dot(dn, w) + dot(n, dw), vector(n)))
+    put(subtract(vector(dw), spun), out)
+    put(times(1.0 / speed, subtract(vector(out), times(dot(d, out), vector(d)))), out)
 
 
 @kernel

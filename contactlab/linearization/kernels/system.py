@@ -23,7 +23,7 @@ from contactlab.linearization.kernels.contact_rates import speed_rates
 from contactlab.linearization.kernels.layout import COMPLIANCE, COMPLIANCE_ERROR, EPS, REDUNDANT, DerivativeWork
 from contactlab.linearization.kernels.linear_piece import unknown_direction
 from contactlab.multibody.kernels.codes import POSES
-from contactlab.multibody.kernels.ltl import solve_l, solve_lt
+from contactlab.multibody.kernels.mass_matrix import solve_l, solve_lt
 from contactlab.spatial.kernels.vectors import copy
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.layout import (

@@ -11,7 +11,6 @@ I s, and by I (P + dS/dt) + 2 B s. Both moments refer to the centre of mass, whi
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
-from contactlab.multibody.kernels.crba import inertia_times, world_inertias
 from contactlab.multibody.kernels.derivatives import (
     column_rates,
     cross_force,
@@ -23,6 +22,7 @@ from contactlab.multibody.kernels.derivatives import (
 from contactlab.multibody.kernels.dynamics import accelerations, body_forces
 from contactlab.multibody.kernels.kinematics import fill_frames, poses, velocity_of_point
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
+from contactlab.multibody.kernels.mass_matrix import inertia_times, world_inertias
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.kernels.vectors import (
     add,

@@ -21,11 +21,19 @@ joint within. External forces do not turn with the links, so for them this term 
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW, SPHERICAL, VELOCITIES
-from contactlab.multibody.kernels.crba import composite_matrix, inertia_times, world_inertias
 from contactlab.multibody.kernels.dynamics import accelerations, joint_forces, subtract_external
 from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, motion_in_world, screw_change
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.mass_matrix import (
+    composite_matrix,
+    factor_ltl,
+    inertia_times,
+    solve_l,
+    solve_lt,
+    solve_vector_l,
+    solve_vector_lt,
+    world_inertias,
+)
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from contactlab.spatial.kernels.vectors import (
     Pair,

@@ -27,9 +27,9 @@ from contactlab.multibody.kernels.codes import (
     SINGULAR,
     VELOCITIES,
 )
-from contactlab.multibody.kernels.crba import world_inertias
 from contactlab.multibody.kernels.kinematics import fill_frames, poses, velocity_of_point
 from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Frames, Tree, model_and_workspace_views, tree
+from contactlab.multibody.kernels.mass_matrix import world_inertias
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from contactlab.spatial.kernels.vectors import (
     add,

@@ -15,12 +15,12 @@ from typing import Any
 
 from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns, centroidal_rates
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
-from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.dynamics import aba, factor_inertia, rnea, solve_inertia
 from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import LINKS, NQ, NV, model_and_workspace_views, stack
+from contactlab.multibody.kernels.mass_matrix import crba
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.kernels.vectors import copy, fill

@@ -31,11 +31,16 @@ from typing import Final
 import numpy as np
 
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL, VELOCITIES
-from contactlab.multibody.kernels.crba import inertia_times, world_inertias
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
-from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.mass_matrix import (
+    factor_ltl,
+    inertia_times,
+    solve_vector_l,
+    solve_vector_lt,
+    world_inertias,
+)
 from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from contactlab.spatial.kernels.vectors import (
     add,

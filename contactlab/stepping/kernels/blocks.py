@@ -16,7 +16,7 @@ from contactlab.contact.kernels.contact_rows import (
     turn,
 )
 from contactlab.formulation.kernels.laws import unilateral_law
-from contactlab.multibody.kernels.ltl import (
+from contactlab.multibody.kernels.mass_matrix import (
     is_free_body,
     solve_three,
     solve_three_of_six,

@@ -32,12 +32,18 @@ from contactlab.multibody.kernels.codes import (
     SINGULAR,
     VELOCITIES,
 )
-from contactlab.multibody.kernels.crba import composite_matrix, world_inertias
 from contactlab.multibody.kernels.dynamics import joint_forces, link_forces
 from contactlab.multibody.kernels.integration import integrate_configuration, runge_kutta
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, frames, tree
-from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.mass_matrix import (
+    branch_times,
+    composite_matrix,
+    factor_ltl,
+    solve_vector_l,
+    solve_vector_lt,
+    world_inertias,
+)
 from contactlab.multibody.kernels.velocity_products import (
     gyroscopic_impulse,
     is_free_rotor,

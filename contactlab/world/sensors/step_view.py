@@ -85,7 +85,7 @@ class StepView:
                 raise SimulationConfigError("sensor", f"is on {body!r}, whose motion is not known here")
             R, p = _split(self.kinematic_poses[0 if before else 1][..., row, :])
         elif q.ndim == 1:
-            R, p = _split(columns(self.world.model, q, body, ORIGIN, 3)[1])
+            R, p, _ = columns(self.world.model, q, body, ORIGIN, 3)
         else:
             R, p = body_poses(self.world.model, q, body)
         return R @ placement.R, p + R @ placement.p

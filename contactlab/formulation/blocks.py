@@ -22,12 +22,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import AccelerationBlocks, ProblemDataError, VelocityBlocks
+
+if TYPE_CHECKING:
+    from lcp.contacts.kernels.contact_system import ContactSystem
 
 #: Scales or errors of rows that are unknown.
 NOT_KNOWN: FloatArray = np.zeros(0)
@@ -164,6 +167,8 @@ class UnilateralRows:
 
 def problem_rows(h: float, blocks: Blocks) -> ContactSystem:
     """Return all rows of a problem in the form of the kernels; h is 1 at acceleration level."""
+    from lcp.contacts.kernels.contact_system import ContactSystem
+
     nothing = np.zeros(0)
     counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb)
     operators = (blocks.J, blocks.Y, blocks.k)

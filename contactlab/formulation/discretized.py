@@ -29,7 +29,7 @@ import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,9 +50,11 @@ from contactlab.formulation.blocks import (
     zero_force_z,
 )
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
 from problem_data.validation import check_cones
+
+if TYPE_CHECKING:
+    from lcp.contacts.kernels.contact_system import ContactSystem
 
 # Uncertainty of a rate, relative to the largest rate of the problem. Rates are sums over the same velocities, with few
 # rounding errors. Gaps divided by h have larger ones: positions of 1 m over a step of 1 ms have errors of 1e-13 m/s,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,11 @@ from contactlab.formulation.discretized import (
 from contactlab.formulation.friction_backend import friction_objection, verified
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.island_solver import contact_column_ranges, solve_island
-from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
+
+if TYPE_CHECKING:
+    from lcp.contacts.kernels.contact_system import ContactSystem
 
 # Number of unknowns above which a sparse matrix may cost less than a dense one, and its largest fraction of nonzeros.
 _LARGE = 150

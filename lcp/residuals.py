@@ -201,7 +201,7 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
     unit = np.abs(problem._k) + row_abs_max(problem._K[:, :m]) * largest(u)
     unit += row_abs_max(problem._K[:, m:]) * largest(y)
     zero, none = np.zeros(y.shape[0]), np.full(y.shape[0], np.inf)
-    measures = _measures(zero, none, y, w, unit[m:], backward_error(problem, x))
+    measures = _measures(zero, none, y, w, unit[m:], backward_error(problem, x), boxed=False)
     part = _relative(rows[:m], unit[:m])
     return replace(measures, equations=largest(rows[:m]), equations_scaled=largest(part)), w
 
@@ -214,13 +214,14 @@ def _measure_box(problem: LCP | BoxLCP, z: Vector, w: Vector | None = None) -> t
         unit = np.abs(problem._q) + problem._row_size * largest(z)
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
         return NOT_FINITE, w
-    return _measures(*bounds_of(problem), z, w, unit, backward_error(problem, z)), w
+    boxed = isinstance(problem, BoxLCP)
+    return _measures(*bounds_of(problem), z, w, unit, backward_error(problem, z), boxed=boxed), w
 
 
-def _measures(lo: Vector, hi: Vector, z: Vector, w: Vector, unit: Vector, error: float) -> Residuals:
+def _measures(lo: Vector, hi: Vector, z: Vector, w: Vector, unit: Vector, error: float, *, boxed: bool) -> Residuals:
     """Return the measures of finite z and w: z - mid(lo, hi, z - w) in place of min(z, w).
 
-    ``unit`` (n,) is the size of the terms of each row, ``error`` the backward error.
+    ``unit`` (n,) is the size of the terms of each row, ``error`` the backward error; ``boxed`` selects the gap.
     """
     above, below = z - lo, z - hi
     # If z is zero it has no size; the distance to its nearest bound is then the unit.
@@ -228,12 +229,12 @@ def _measures(lo: Vector, hi: Vector, z: Vector, w: Vector, unit: Vector, error:
     z_unit = np.maximum(largest(z), np.where(np.isfinite(nearest), nearest, 0.0))
     safe = np.where(z_unit > 0.0, z_unit, 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        if (lo == 0.0).all() and np.isinf(hi).all():
-            gap = abs(float(z @ w))
-        else:
+        if boxed:
             room = np.where(w > 0.0, np.abs(above), np.abs(below))
             products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
             gap = float(products.sum())
+        else:
+            gap = abs(float(z @ w))
     return Residuals(
         natural_map=largest(_middle(above, w, below)),
         scaled=largest(_middle(above / safe, _relative(w, unit), below / safe)),

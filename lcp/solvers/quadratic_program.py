@@ -18,7 +18,7 @@ the same for the complementary pairs of `lcp.box_to_mlcp`.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -212,7 +212,7 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
         positive semidefinite or the code is not installed.
         """
         z, tolerance = center_of(problem), request.tolerance
-        if self.package is not None and importlib.util.find_spec(self.package) is None:
+        if self.package is not None and not _installed(self.package):
             detail = f"{self.package} is not installed: pip install '.[peers]'"
             return Claim(z, Status.UNSUITABLE, 0, detail)
         deadline = cpu_seconds() + self.time_limit
@@ -243,3 +243,12 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
             better = refine(problem, z, max(1e-3 * measure(problem, z)[0].backward_error, 1e-15))
             z = z if better is None else better
         return Claim(z, Status.SOLVED, answer.iterations, answer.native_status)
+
+
+def _installed(package: str) -> bool:
+    """Return True if the package can be imported."""
+    try:
+        importlib.import_module(package)
+    except ImportError:
+        return False
+    return True

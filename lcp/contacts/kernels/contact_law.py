@@ -334,6 +334,9 @@ def fill_force_jacobian(
         B[1, 1] = share * e * e
         B[1, 2] = B[2, 1] = share * e * f
         B[2, 2] = share * f * f
+    # A torsional cone has only the first axis, also if the second direction of a contact is skew to the first.
+    if rows.r[c] == 1:
+        B[2, 0] = B[1, 2] = B[2, 1] = B[2, 2] = 0.0
     convert_stiffness(rows, polygon, c, B)
 
 

@@ -134,7 +134,7 @@ def conform(
     Parameters
     ----------
     engines
-        Names (`contactlab.conformance.adapters.ENGINES`), ``path.py:Name``, or engine objects. A missing or crashing
+        Names (`contactlab.conformance.engines.ENGINES`), ``path.py:Name``, or engine objects. A missing or crashing
         engine has rows with the reason.
     cases
         Names, or parts of names; all cases by default.

@@ -289,8 +289,8 @@ class CertificateTable(StepTable):
     choice
         How the forces were selected among all solutions: numbers of `contactlab.ForceChoice`.
     attempt, systems
-        Number of the strategy in `lcp.contacts.strategies.NAMES` that found the forces, counted from 1; 0 if a solver
-        found them, none did, or the record does not have it. Linear systems solved in all strategies.
+        Number of the strategy in `lcp.contacts.strategies.STRATEGY_NAMES` that found the forces, counted from 1; 0 if a
+        solver found them, none did, or the record does not have it. Linear systems solved in all strategies.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled residual that decides. For a friction
         backend ``scaled`` is the residual of the friction law that it states

@@ -617,7 +617,7 @@ class JointRows(ArrayTuple):
         "gamma": floats("m"),
         "f": floats("m"),
         "locked": ints("m"),
-        "posed": floats("2 m"),  # see `lcp.contacts.kernels.island_acceptance.Case`
+        "posed": floats("2 m"),  # see `lcp.contacts.kernels.island_acceptance.IslandProblem`
         "v0": floats("nv"),
         "P": floats("ng ng"),
         "G_scale": floats("ng"),  # sizes of the terms that add up to the entries of rows G

@@ -29,7 +29,7 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
         The file.
     changes
         Replacement values by dotted paths as in ``stepper.h`` or ``body.cube.position.2``; see
-        `contactlab.simulation.scene.loading.change_table`.
+        `contactlab.simulation.scene.loading.with_overrides`.
 
     Raises
     ------

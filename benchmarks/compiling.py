@@ -95,8 +95,7 @@ def install(meter: Meter) -> None:
     measured(meter, NopythonTypeInference, "run_pass", "inference")
     measured(meter, CPUCodeLibrary, "add_llvm_module", "LLVM")
     measured(meter, JITCodeLibrary, "finalize", "LLVM")
-    measured(meter, pipeline._inner_library(False), "finalize", "LLVM")
-    measured(meter, pipeline._inner_library(True), "finalize", "LLVM")
+    measured(meter, pipeline._inner_library(), "finalize", "LLVM")
 
 
 def falling() -> None:

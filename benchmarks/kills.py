@@ -207,9 +207,9 @@ def whole_lines(file: Path) -> dict[str, dict[str, Any]]:
 @contextlib.contextmanager
 def here() -> Iterator[None]:
     """Let sweeps with time limits run in this process, where the disk fails."""
-    from contactlab.lab.sweeps import sweeping
+    from contactlab.lab import sweeps
 
-    with mock.patch.object(sweeping, "run_on_processes", lambda name, items, *_: sweeping.run_here(name, items)):
+    with mock.patch.object(sweeps, "run_on_processes", lambda name, items, *_: sweeps.run_here(name, items)):
         yield
 
 

@@ -126,8 +126,9 @@ def _fallback() -> None:
     """Compile the fallback strategies, but not their entry from Python, which the demo's process compiles."""
     from contactlab.stepping.kernels.next_island import run_fallback_strategies
 
-    entry: Any = run_fallback_strategies
-    compile_for(entry.inner, *_demo_driver().island_arguments())
+    # Without the compiler, or with a release that was not tested, there is no inner kernel.
+    entry: Any = getattr(run_fallback_strategies, "inner", run_fallback_strategies)
+    compile_for(entry, *_demo_driver().island_arguments())
 
 
 def _ledger() -> None:

@@ -1,6 +1,6 @@
 """Studies of recordings: simulation, scores and fits of data sets. Only the command line depends on them.
 
-Simulate measured cube tosses and score them individually.
+This module simulates measured cube tosses and scores them individually.
 
 The cube of the data file is thrown from each measured initial state onto the board and sampled at the camera's times;
 sample 0 is the initial state. Quantities that are not measured are settings (`TossSettings`), by default only the

@@ -201,7 +201,7 @@ _COMBINED = (
     lcp.Feasibility,
 )
 _NO_SOLVER = " is no solver; write a name, with settings Name(field=value), or path.py:Name"
-_QUOTED = re.compile(r"""'[^']*'|"[^"]*"|['"].*""")
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*"|['"].*""", re.DOTALL)
 #: Quoted text, which is skipped, or a user's solver, ``path.py:Name`` or ``module:Name``.
 _OWN = re.compile(r"""'[^']*'|"[^"]*"|(?P<own>[^\s()\[\]{},='"]+:[A-Za-z_]\w*)""")
 

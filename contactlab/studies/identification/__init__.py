@@ -1,6 +1,6 @@
 """Identification of parameters from recordings, with intervals, by least squares over windows of simulated motion.
 
-Gauss-Newton over windows: shared parameters with intervals; the unknowns of each window are eliminated.
+The method is Gauss-Newton. All windows share the parameters; the unknowns of each window are eliminated.
 
 The objective is the sum over windows of rho(s), with s = min |r(theta, x)|^2 over the window's unknowns x. rho(s) = s
 up to a few times the median of all windows, and grows logarithmically beyond. So a window that the model cannot explain

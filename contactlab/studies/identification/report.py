@@ -203,5 +203,5 @@ def _values(found: IdentificationResult) -> dict[str, Any]:
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return a number for JSON."""
+    """Return a number for JSON, None if it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -49,7 +49,7 @@ MAX_ACTIVE_SET_STEPS: Final = 6
 MAX_MODE_CHANGES: Final = 8
 # Discs need this factor more iterations, because their corners rotate; residual, as a fraction of the speeds, at which
 # they end.
-CIRCULAR_STEP_FACTOR: Final = 2
+CIRCULAR_STEP_FACTOR: Final = 3
 CONVERGENCE_TOLERANCE: Final = 1e-8
 # If modes keep changing, forces are accepted within this fraction of the largest force from the law of their rates, or
 # within the error of these rates.
@@ -171,6 +171,9 @@ def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: Solve
         # many changes after the first step: far from converged
         if step > 0 and changed > max(MAX_MODE_CHANGES, rows.r.shape[0] // 4) and not polygon.exact:
             return -step - 1
+    # circular cones that converge in the last step
+    if found and factor_modes(rows, polygon, search, eps):
+        return CIRCULAR_STEP_FACTOR * most
     return -most
 
 

@@ -273,6 +273,8 @@ def test_refused_batches():
         ("a", lambda: point_acceleration_6d(model, q, v, broken, name, POINT)),
         ("v", lambda: point_velocity_6d(model, q, None, name, POINT)),
         ("v", lambda: inverse_dynamics(model, q, None, a)),
+        ("a", lambda: inverse_dynamics(model, q, v, None)),
+        ("a", lambda: inverse_dynamics(model, q[0, 0], v[0, 0], None)),
         ("tau", lambda: forward_dynamics(model, q, v, None)),
         ("q", lambda: inverse_dynamics(model, None, v, a)),
         ("a", lambda: center_of_mass_acceleration(model, q, v, None)),

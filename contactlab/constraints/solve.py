@@ -308,7 +308,7 @@ def direct(
     Raises
     ------
     ConstraintError
-        Wrong shapes, entries that are not finite, H not symmetric or singular on the null space of G.
+        Wrong shapes, entries that are not finite, H not symmetric, or not positive definite on the null space of G.
     """
     return range_space_sparse(H, G, c, gamma, linear_solver=linear_solver, tolerance=tolerance)
 

@@ -94,6 +94,8 @@ def inverse_dynamics(
                 return tau
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
+    if a is None:
+        raise MultibodyError("a", "is needed; nonlinear_effects has zero accelerations")
     return _joint_forces(model, q, v, a, f_ext, threads)
 
 

@@ -247,7 +247,7 @@ class BatchOperands:
         try:
             shape = np.broadcast_shapes(*leads)
         except ValueError:
-            named = ", ".join(f"{name} {lead}" for (name, _, _), lead in zip(operands, leads, strict=True))
+            named = ", ".join(f"{name} {lead}" for (name, _, _), lead in zip(operands, leads, strict=True) if lead)
             raise MultibodyError(operands[0][0], f"leading axes do not fit together: {named}") from None
         rows = []
         for (_, array, tail), lead in zip(operands, leads, strict=True):

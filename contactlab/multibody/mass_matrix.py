@@ -195,7 +195,8 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
 def solve_mass_matrix(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """Return M(q)^-1 tau, without velocity and gravity, for a vector (nv,) or the columns of a matrix (nv, m).
 
-    O(nv) for each right-hand side; `factorize_mass_matrix` keeps the part that depends on q alone.
+    For configurations q (..., nq), tau (..., nv) has one vector for each. O(nv) for each right-hand side;
+    `factorize_mass_matrix` keeps the part that depends on q alone.
     """
     if batched(q):
         many = BatchOperands.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))

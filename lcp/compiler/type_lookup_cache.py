@@ -14,7 +14,6 @@ end. In kernels without reference counts these deletions have no effect.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -50,7 +49,6 @@ def _quick() -> Iterator[None]:
     """Replace slow parts of numba by the tested patches, and stop garbage collection, while the context is entered."""
     import gc
 
-    _freeze_at_exit()
     places = _patches()
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
@@ -68,15 +66,6 @@ def _quick() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
-
-
-@functools.cache
-def _freeze_at_exit() -> None:
-    """Exclude all objects from the last garbage collection of the process, which takes 2 s after a compilation."""
-    import atexit
-    import gc
-
-    atexit.register(gc.freeze)
 
 
 def _patches() -> list[tuple[Any, str, Any]]:

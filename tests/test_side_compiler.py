@@ -53,7 +53,7 @@ def test_parts_are_versions_that_the_demo_calls_but_does_not_begin_with(tmp_path
     environment = environment | {"NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run(command, env=environment, capture_output=True, check=True, timeout=300)
     kernels = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")}
-    needed_last = {"step_stages.enter_sweeps", "strategy_loop.solve_fallback", "account.recompute_energy_terms"}
+    needed_last = {"step_stages.enter_sweeps", "strategy_loop.solve_fallback", "free_motion.recompute_energy_terms"}
     assert needed_last <= kernels
     assert not kernels & {"step_stages.enter_step_stages", "step_stages.enter_island_stages"}
     run = "from contactlab.cli.demo import *; r = simulate(demo_world(), demo_stepper(), 4.0); str(r.ledger); r.poses()"

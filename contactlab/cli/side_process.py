@@ -21,21 +21,14 @@ def background_compilation(parts: Iterable[str]) -> Iterator[None]:
     The process is started by the first compilation within the block, if there is a second core and kernels are cached
     on disk. It is ended with the block.
     """
-    processes: list[subprocess.Popen[bytes]] = []
+    with contextlib.ExitStack() as stack:
 
-    def start() -> None:
-        if is_of_use():
-            quiet = subprocess.DEVNULL
-            command, environment = side_command(*parts)
-            processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
+        def start() -> None:
+            if is_of_use():
+                stack.enter_context(side_process(list(parts), quiet=True))
 
-    try:
         with on_first_compilation(start):
             yield
-    finally:
-        for process in processes:
-            process.terminate()
-            process.wait()
 
 
 def is_of_use() -> bool:
@@ -50,14 +43,18 @@ def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
 
 
 @contextlib.contextmanager
-def side_process(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
-    """Run a second process that compiles these parts, if there are any, until the end of the block."""
+def side_process(names: list[str], quiet: bool = False) -> Iterator[subprocess.Popen[str] | None]:
+    """Run a second process that compiles these parts, if there are any, until the end of the block.
+
+    Its output is a pipe, and its messages are this process's; ``quiet`` drops both.
+    """
     if not names:
         yield None
         return
     command, environment = side_command(*names)
-    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
-    with subprocess.Popen(command, env=environment, stdin=quiet, stdout=pipe, text=True) as process:
+    nowhere, pipe = subprocess.DEVNULL, subprocess.PIPE
+    output, errors = (nowhere, nowhere) if quiet else (pipe, None)
+    with subprocess.Popen(command, env=environment, stdin=nowhere, stdout=output, stderr=errors, text=True) as process:
         try:
             yield process
         finally:

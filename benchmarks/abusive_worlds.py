@@ -33,10 +33,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 import lcp
-from contactlab.constraints import LoopConstraint
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Sphere
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+from contactlab.collision import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Sphere
+from contactlab.constraint_solver import JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.constraints import LoopConstraint
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import (
     Oscillation,
     Recording,
@@ -49,7 +50,6 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 Array = NDArray[np.float64]
 WORLDS = (

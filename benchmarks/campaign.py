@@ -32,7 +32,7 @@ import numpy as np
 from limited import allow, tell, told
 from tables import environment, markdown
 
-from contactlab.conformance.peers import import_mujoco
+from contactlab.lab.conformance.peers import import_mujoco
 from lcp.contacts.strategies import STRATEGY_NAMES
 
 # Number of islands by strategy; "solver": islands without contacts, of solvers, or without solution.
@@ -130,10 +130,10 @@ def held(driver: Any) -> tuple[Any, Any]:
 def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, with_mujoco: bool) -> dict[str, Any]:
     """Run one scene step by step and judge its record."""
     from contactlab import ForceChoice
-    from contactlab.recording import Recording, simulation_error
     from contactlab.simulation import verify
-    from contactlab.stepping.driver import Driver
-    from contactlab.stepping.kernels import layout
+    from contactlab.simulation.recording import Recording, simulation_error
+    from contactlab.simulation.stepping.driver import Driver
+    from contactlab.simulation.stepping.kernels import layout
     from lcp.compiler import count_compilations
 
     scene, stepper, steps, meta = made(folder, kind, seed)

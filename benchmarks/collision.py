@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from tables import processor
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Shape, Sphere
-from contactlab.contact.detection.collide import coal_object
-from contactlab.contact.detection.kernels.collide_pair import collide_pair
-from contactlab.contact.detection.kernels.support import all_bounds
-from contactlab.contact.detection.kernels.sweep_and_prune import candidates
-from contactlab.contact.kernels.layout import CONTACT, ContactBuffer, Posed, Workspace
-from contactlab.contact.shapes.shape import pack_shapes, pose_row, workspace
-from contactlab.spatial import Transform
+from contactlab.collision import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Shape, Sphere
+from contactlab.collision.detection.collide import coal_object
+from contactlab.collision.detection.kernels.collide_pair import collide_pair
+from contactlab.collision.detection.kernels.support import all_bounds
+from contactlab.collision.detection.kernels.sweep_and_prune import candidates
+from contactlab.collision.kernels.layout import CONTACT, ContactBuffer, Posed, Workspace
+from contactlab.collision.shapes.shape import pack_shapes, pose_row, workspace
+from contactlab.multibody.spatial import Transform
 from lcp.kernels import kernel
 
 ROUNDS, SCENES = 15, 1000

@@ -105,9 +105,9 @@ def falling() -> None:
 
 def cube(height: float = 0.05) -> None:
     """Make the first step of this cube on the floor: contacts, forces, and their certificate."""
-    from contactlab.contact import Box, HalfSpace, Material
+    from contactlab.collision import Box, HalfSpace, Material
+    from contactlab.multibody.spatial import RigidInertia
     from contactlab.simulation import Simulation, TimeStepping, WorldBuilder
-    from contactlab.spatial import RigidInertia
 
     builder, rubber = WorldBuilder(), Material(mu=0.5)
     builder.add_half_space("floor", HalfSpace(normal=(0, 0, 1), offset=0.0), rubber)
@@ -119,7 +119,7 @@ def cube(height: float = 0.05) -> None:
 
 def quadruped() -> None:
     """Make the first step of the README's quadruped, under torques."""
-    from contactlab.contact import HalfSpace, Material
+    from contactlab.collision import HalfSpace, Material
     from contactlab.simulation import Simulation, TimeStepping, WorldBuilder
 
     builder, legs = WorldBuilder(), ("front_left", "front_right", "rear_left", "rear_right")

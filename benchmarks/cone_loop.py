@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from tables import markdown, write
 
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import PositionDrive, TimeStepping, World, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia, Transform
 
 KINDS: dict[str, dict[str, Any]] = {"k = 4": {"edges": 4}, "k = 8": {"edges": 8}, "cone": {"friction": "cone"}}
 HEAD = ("scene", "islands", "k = 4 [ms]", "k = 8 [ms]", "cone [ms]", "cone / k = 4", "to a solver: k = 4, cone")

@@ -32,16 +32,16 @@ import numpy as np
 from multibody import CASES, models, timed
 from tables import write_rows
 
-from contactlab.constraints import (
+from contactlab.multibody.configuration import random_configuration
+from contactlab.multibody.constraints import (
     ConstraintSet,
     ContactConstraint,
     constraint_gamma,
     constraint_jacobian,
     forward_dynamics_constraints,
 )
-from contactlab.multibody.configuration import random_configuration
 from contactlab.multibody.model import Model
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.errors import MultibodyError
 
 METHODS = ("kokkevis", "range_space_sparse", "direct", "null_space")
 POINT = np.array([0.1, 0.2, 0.3])
@@ -62,10 +62,10 @@ RBDL: dict[str, dict[str, float]] = {
 FIRST_CALLS = """
 import time
 import numpy as np
-from contactlab.constraints import ConstraintSet, ContactConstraint, forward_dynamics_constraints
+from contactlab.multibody.constraints import ConstraintSet, ContactConstraint, forward_dynamics_constraints
 from contactlab.multibody import forward_dynamics, joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.spatial import RigidInertia
+from contactlab.multibody.spatial import RigidInertia
 ball = RigidInertia.solid_sphere(1.0, 0.1)
 model = ModelBuilder().add_body("a", joint=joints.FloatingBase(), inertia=ball).build()
 cs = ConstraintSet(model, [ContactConstraint("a", (0, 0, -0.1), (0, 0, 1))])
@@ -100,7 +100,7 @@ def peer(pin: Any, theirs: Any, bodies: list[str], q: Any, v: Any, tau: Any) -> 
 
 def compared(name: str, rows: int, pairs: int, pin: Any) -> list[dict[str, Any]]:
     """Compare all methods on one robot with this many rows."""
-    from contactlab.spatial import quaternion
+    from contactlab.multibody.spatial import quaternion
 
     model, theirs = models(CASES[name], pin)
     rng = np.random.default_rng(1)

@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, PlacedShape, Sphere
+from contactlab.collision import Box, Capsule, Cylinder, HalfSpace, Material, PlacedShape, Sphere
 from contactlab.multibody import ModelBuilder, joints, neutral
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import (
     ConstantVelocity,
     JointLimit,
@@ -35,8 +36,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.verification.motion import moving_bodies
+from contactlab.simulation.verification.motion import moving_bodies
 
 Array = NDArray[np.float64]
 Made = tuple[Any, float, dict[str, Any]]

@@ -29,12 +29,12 @@ from elbow_tosses import ELBOW_BEFORE, ELBOW_MODELS, HALF, elbow_world, load_elb
 from numpy.typing import NDArray
 from toss_ensembles import coverage
 
+from contactlab.lab.studies.identification.tosses import SUBSTEPS, Tosses, stepper_for, toss_errors
+from contactlab.lab.studies.identification.windows import with_parameters
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.points import body_poses
+from contactlab.multibody.spatial import quaternion
 from contactlab.simulation import World, rollout
-from contactlab.spatial import quaternion
-from contactlab.studies.identification.tosses import SUBSTEPS, Tosses, stepper_for, toss_errors
-from contactlab.studies.identification.windows import with_parameters
 
 FloatArray, IntArray = NDArray[np.float64], NDArray[np.int64]
 SAMPLES = np.arange(-5, 3)  # about the start, which is three samples before the first touch

@@ -32,18 +32,18 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material
-from contactlab.contact.shapes import PlacedShape
+from contactlab.collision import Box, HalfSpace, Material
+from contactlab.collision.shapes import PlacedShape
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.files import Arrays, only_file, require
 from contactlab.lab.datasets.recordings import require_unit
+from contactlab.lab.studies.identification import Parameter, Problem, Recordings
+from contactlab.lab.studies.identification.report import report, score
+from contactlab.lab.studies.identification.tosses import CONTACT, MASS_HIDDEN, Tosses, errors_of, toss_problem
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation import World, WorldBuilder
-from contactlab.spatial import RigidInertia, Transform, quaternion
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.studies.identification import Parameter, Problem, Recordings
-from contactlab.studies.identification.report import report, score
-from contactlab.studies.identification.tosses import CONTACT, MASS_HIDDEN, Tosses, errors_of, toss_problem
 
 _ELBOW = {
     "pos": "float n m 3",

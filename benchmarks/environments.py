@@ -25,12 +25,12 @@ import simulation_ours
 import simulation_scenes
 from tables import environment, write
 
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
 from contactlab.lab.progress import Progress
 from contactlab.learning import Noise, Targets, Task, VectorEnv
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import Batch, ImplausibleWarning, PositionDrive, StepperState, TimeStepping, WorldBuilder
-from contactlab.spatial import RigidInertia, Transform
 from lcp.compiler import count_compilations
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.plotting.figures import CYCLE, new_figure, save_figure
-from contactlab.plotting.studies_plot import interval
+from contactlab.view.plotting.figures import CYCLE, new_figure, save_figure
+from contactlab.view.plotting.studies_plot import interval
 
 FloatArray = NDArray[np.float64]
 

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 from geometry_proofs import Body, Verdict, prove
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Shape, Sphere
-from contactlab.contact.detection import collide
-from contactlab.spatial import Transform
+from contactlab.collision import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Shape, Sphere
+from contactlab.collision.detection import collide
+from contactlab.multibody.spatial import Transform
 
 Rng = np.random.Generator
 TURNS = (0.0, 0.0, 1e-15, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Shape, Sphere
-from contactlab.contact.detection import CollisionPoint
-from contactlab.spatial import Transform
-from contactlab.verification.proximity import nearest
+from contactlab.collision import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Shape, Sphere
+from contactlab.collision.detection import CollisionPoint
+from contactlab.multibody.spatial import Transform
+from contactlab.simulation.verification.proximity import nearest
 
 Array = NDArray[np.float64]
 APART, OVERLAPPING = 1e-9, 1e-6  # of the size

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.recordings import ArmLog, PlanarImpacts
+from contactlab.lab.studies import MODELS, TossSettings, synthesize_tosses
+from contactlab.lab.studies.identification import Recordings, fit, with_parameters
+from contactlab.lab.studies.identification.report import arm_log
+from contactlab.lab.studies.identification.tosses import cube_tosses, planar_impacts
+from contactlab.lab.studies.planar_laws import planar_impulses
+from contactlab.multibody.spatial import quaternion
 from contactlab.simulation import ImplausibleWarning, TimeStepping, World, rollout
-from contactlab.spatial import quaternion
-from contactlab.studies import MODELS, TossSettings, synthesize_tosses
-from contactlab.studies.identification import Recordings, fit, with_parameters
-from contactlab.studies.identification.report import arm_log
-from contactlab.studies.identification.tosses import cube_tosses, planar_impacts
-from contactlab.studies.planar_laws import planar_impulses
 
 FloatArray = NDArray[np.float64]
 #: Recordings, their true parameters, and the start of the search.

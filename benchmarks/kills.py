@@ -33,11 +33,11 @@ from faulty_disk import KINDS, Killed, faulty
 from tables import markdown, write
 
 import lcp
-from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.collision import Box, HalfSpace, Material, Sphere
 from contactlab.lab import SweepError, sweep
 from contactlab.lab.racing import race
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, RecordWriteError, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 HEAD = ("what", "how", "cases", "kills", "lost", "differing", "seconds")
 STEPS = 40

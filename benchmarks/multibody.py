@@ -37,7 +37,7 @@ from contactlab.multibody.derivatives import forward_dynamics_derivatives, inver
 from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics
 from contactlab.multibody.mass_matrix import dof_parents, factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
 
 Body = tuple[str, str, str]
 
@@ -58,7 +58,7 @@ from contactlab.multibody.dynamics import forward_dynamics
 from contactlab.multibody.dynamics import inverse_dynamics
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
-from contactlab.spatial import RigidInertia
+from contactlab.multibody.spatial import RigidInertia
 ball = RigidInertia.solid_sphere(1.0, 0.1)
 model = ModelBuilder().add_body("a", joint=joints.Revolute(), inertia=ball).build()
 x = np.ones(1)

@@ -31,7 +31,7 @@ from simulation_scenes import Scene, aligned_boxes, arch, dominoes, heap, pile, 
 from tables import environment, write
 
 from contactlab import ForceChoice
-from contactlab.conformance.peers import import_mujoco
+from contactlab.lab.conformance.peers import import_mujoco
 from contactlab.simulation import Simulation, SimulationError, TimeStepping, simulate
 from lcp.compiler import count_compilations
 

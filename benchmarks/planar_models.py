@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from contactlab.lab.datasets.files import only_file
 from contactlab.lab.datasets.recordings import PlanarImpacts, load_planar_impacts
-from contactlab.studies.planar_fit import (
+from contactlab.lab.studies.planar_fit import (
     PlanarFit,
     PlanarModel,
     cross_validate,

@@ -21,10 +21,10 @@ from tables import markdown, write
 
 import lcp
 from contactlab import ConvexRelaxation, StaggeredProjections
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import RigidInertia
 
 G, MU, SPEED, H = 9.81, 0.5, 1.0, 5e-3
 SCENES = Path(__file__).parent.parent / "examples" / "scenes"

@@ -126,7 +126,7 @@ def read_mjcf(path: Path) -> object:
 
 
 def read_mesh(path: Path) -> object:
-    from contactlab.contact.mesh_files import load_hull, load_mesh
+    from contactlab.collision.mesh_files import load_hull, load_mesh
 
     mesh = load_mesh(path)
     assert np.isfinite(mesh.vertices).all()

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.collision import Box, HalfSpace, Material, Sphere
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, World, WorldBuilder
-from contactlab.spatial import RigidInertia
 
 Array = NDArray[np.float64]
 

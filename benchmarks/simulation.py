@@ -37,7 +37,7 @@ from simulation_ours import BATCH, our_run, our_runs, world
 from simulation_scenes import Scene, free_boxes, resting_boxes, scenes, stacked_boxes
 from tables import environment, markdown, write
 
-from contactlab.conformance.peers import import_mujoco
+from contactlab.lab.conformance.peers import import_mujoco
 from contactlab.simulation import SimulationError, TimeStepping, simulate
 from lcp.compiler import count_compilations
 
@@ -308,7 +308,7 @@ def exponents(edges: int = 8) -> list[list[str]]:
 def tosses(path: Path) -> list[list[str]]:
     """Return the seconds for all tosses of a file at the settings of ``contactlab toss``, on one thread and on two."""
     from contactlab.lab.datasets import load_cube_tosses
-    from contactlab.studies import TossSettings, run_tosses
+    from contactlab.lab.studies import TossSettings, run_tosses
 
     data, lines = load_cube_tosses(path), []
     for workers in (1, 2):

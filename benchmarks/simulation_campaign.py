@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
+from contactlab.collision import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, Revolute
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import Conveyor, Oscillation, TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
 
 H = 5e-3
 PERIOD, THROW = 0.5, 0.05  # from one throw to the next, and how long it takes [s]

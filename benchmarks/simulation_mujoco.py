@@ -10,7 +10,7 @@ import numpy as np
 from simulation_ours import BATCH, Runs
 from simulation_scenes import JOINTS, KD, KP, URDF, Scene, standing_height
 
-from contactlab.conformance.peers import import_mujoco
+from contactlab.lab.conformance.peers import import_mujoco
 
 mujoco = import_mujoco()  # refuses a release with wrong results
 rollout = importlib.import_module("mujoco.rollout")

@@ -25,9 +25,10 @@ from simulation_scenes import (
     standing_height,
 )
 
-from contactlab.contact import Box, Capsule, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.formulation import PositionDrive
+from contactlab.collision import Box, Capsule, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.constraint_solver import PositionDrive
 from contactlab.multibody import Model
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import (
     Batch,
     Recording,
@@ -39,7 +40,6 @@ from contactlab.simulation import (
     rollout,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
 
 Run = Callable[[], object]
 Runs = dict[str, tuple[Run, int]]

@@ -58,14 +58,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.files import Arrays, only_file
+from contactlab.lab.studies.identification import Parameter, Problem, Recordings, Windows, fit, window_problem
+from contactlab.lab.studies.planar_fit import Paired, paired_difference
+from contactlab.multibody.spatial import RigidInertia
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout, simulate
-from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.studies.identification import Parameter, Problem, Recordings, Windows, fit, window_problem
-from contactlab.studies.planar_fit import Paired, paired_difference
 
 #: Minimum number of samples of a drop; the start is fitted to the first ones.
 LEAST_SAMPLES = 10
@@ -626,7 +626,7 @@ def plot_planar_paths(
         For each drop: its title, times (m,) [s] and poses (m, 3) recorded, times (k,) and poses (k, 3) simulated; poses
         are x, z [m] and angle [rad].
     """
-    from contactlab.plotting.figures import CYCLE, new_figure, save_figure
+    from contactlab.view.plotting.figures import CYCLE, new_figure, save_figure
 
     figure, axes = new_figure(3.1 * len(drops), 5.2, len(drops), 2)
     for k, (title, sampled, recorded, clock, simulated) in enumerate(drops):

@@ -12,8 +12,8 @@ import numpy as np
 from square_drops import FALL, SHARED_CALIBRATION, first_impact, load_square_drops, prepare
 
 from contactlab.lab.datasets.recordings import PlanarImpacts
-from contactlab.studies.planar_fit import PlanarModel, cross_validate, paired_difference
-from contactlab.studies.planar_laws import LAWS
+from contactlab.lab.studies.planar_fit import PlanarModel, cross_validate, paired_difference
+from contactlab.lab.studies.planar_laws import LAWS
 
 
 def impacts(folder: Path) -> PlanarImpacts:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.lab.datasets import load_cube_tosses
-from contactlab.studies import MODELS, TossReport, TossSettings, run_tosses
+from contactlab.lab.studies import MODELS, TossReport, TossSettings, run_tosses
 
 #: Ingredients in the order in which they are added, with their settings.
 INGREDIENTS: dict[str, tuple[str, ...]] = {

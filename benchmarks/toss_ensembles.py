@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from toss_fit import BLOCK, UNITS, StartNoise, drawn_starts, interval
 
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
+from contactlab.lab.studies import MODELS, TossSettings, in_throw_frame, toss_stepper, toss_world
 from contactlab.simulation import World, rollout
-from contactlab.studies import MODELS, TossSettings, in_throw_frame, toss_stepper, toss_world
 from lcp.interruptible import available_cpus, map_threads
 
 FloatArray = NDArray[np.float64]
@@ -152,7 +152,7 @@ def main() -> None:
 
 def draw(path: Path, single: FloatArray, nearest: FloatArray) -> None:
     """Draw the distribution of errors of rest (n, 2), for the single path and for the nearest member."""
-    from contactlab.plotting.figures import CYCLE, new_figure, save_figure
+    from contactlab.view.plotting.figures import CYCLE, new_figure, save_figure
 
     figure, axes = new_figure(8.0, 3.2, 2)
     share = (np.arange(len(single)) + 1.0) / len(single)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
-from contactlab.spatial import quaternion
-from contactlab.studies import TossSettings, run_tosses
+from contactlab.lab.studies import TossSettings, run_tosses
+from contactlab.multibody.spatial import quaternion
 
 FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]

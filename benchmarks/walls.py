@@ -23,7 +23,7 @@ from tables import write
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance
-from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp
+from contactlab.constraint_solver.discretized import DiscretizedLCP, form_discretized_lcp
 from contactlab.simulation import TimeStepping, simulate
 
 WALLS = ("3x4", "4x6", "6x8", "7x15", "11x20")

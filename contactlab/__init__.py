@@ -4,7 +4,7 @@ Problem data feed a `ConstraintSolver`, which reduces mixed problems to LCPs and
 programs. Time stepping, impact laws and races of solvers stand on it.
 
 The names below load on first use, so that ``import contactlab`` costs next to nothing. Everything else has one
-address each: `contactlab.spatial`, `contactlab.multibody`, `contactlab.contact`, `contactlab.formulation`,
+address each: `contactlab.multibody.spatial`, `contactlab.multibody`, `contactlab.collision`, `contactlab.constraint_solver`,
 `contactlab.simulation`. The complementarity solvers live in `lcp`, the problem data in `problem_data`.
 """
 
@@ -14,20 +14,20 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contactlab.certificate import ForceChoice
-    from contactlab.constraint_solver import ConstraintSolveError, ConstraintSolver
-    from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
+    from contactlab.collision import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
+    from contactlab.constraint_solver.certificate import ForceChoice
+    from contactlab.constraint_solver.model_problem import problem_data_from
+    from contactlab.constraint_solver.quadratic_programs import ConvexRelaxation, StaggeredProjections
+    from contactlab.constraint_solver.solver import ConstraintSolveError, ConstraintSolver
+    from contactlab.constraint_solver.strategy_solver import EqualCompliance
     from contactlab.event_driven import EventDriven
-    from contactlab.formulation.model_problem import problem_data_from
-    from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
-    from contactlab.formulation.strategy_solver import EqualCompliance
-    from contactlab.recording import Recording
+    from contactlab.multibody.spatial import RigidInertia, Transform
     from contactlab.simulation import Batch, Simulation, rollout
+    from contactlab.simulation.recording import Recording
     from contactlab.simulation.simulate_run import simulate
-    from contactlab.spatial import RigidInertia, Transform
-    from contactlab.stepping import TimeStepping
-    from contactlab.verification import verify
-    from contactlab.world import World, WorldBuilder
+    from contactlab.simulation.stepping import TimeStepping
+    from contactlab.simulation.verification import verify
+    from contactlab.simulation.world import World, WorldBuilder
     from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
     from problem_data.validation import FileError
 
@@ -42,18 +42,18 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "contactlab.simulation": "Batch Simulation rollout simulate",
-    "contactlab.contact": "Box Capsule Cylinder HalfSpace Material Sphere",
+    "contactlab.collision": "Box Capsule Cylinder HalfSpace Material Sphere",
     "contactlab.event_driven": "EventDriven",
-    "contactlab.recording": "Recording",
-    "contactlab.spatial": "RigidInertia Transform",
-    "contactlab.stepping": "TimeStepping",
-    "contactlab.world": "World WorldBuilder",
-    "contactlab.verification": "verify",
-    "contactlab.certificate": "ForceChoice",
+    "contactlab.simulation.recording": "Recording",
+    "contactlab.multibody.spatial": "RigidInertia Transform",
+    "contactlab.simulation.stepping": "TimeStepping",
+    "contactlab.simulation.world": "World WorldBuilder",
+    "contactlab.simulation.verification": "verify",
+    "contactlab.constraint_solver.certificate": "ForceChoice",
     "contactlab.constraint_solver": "ConstraintSolveError ConstraintSolver",
-    "contactlab.formulation.model_problem": "problem_data_from",
-    "contactlab.formulation.quadratic_programs": "ConvexRelaxation StaggeredProjections",
-    "contactlab.formulation.strategy_solver": "EqualCompliance",
+    "contactlab.constraint_solver.model_problem": "problem_data_from",
+    "contactlab.constraint_solver.quadratic_programs": "ConvexRelaxation StaggeredProjections",
+    "contactlab.constraint_solver.strategy_solver": "EqualCompliance",
     "problem_data": "ConstraintAccelProblemData ConstraintVelProblemData",
     "problem_data.validation": "FileError",
 }

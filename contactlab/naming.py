@@ -68,7 +68,7 @@ def foreign_names() -> dict[str, tuple[tuple[str, str], ...]]:
     return found
 
 
-_MULTIBODY, _CONSTRAINTS = "contactlab.multibody.", "contactlab.constraints."
+_MULTIBODY, _CONSTRAINTS = "contactlab.multibody.", "contactlab.multibody.constraints."
 _SOLVER = "contactlab.ConstraintSolver."
 
 #: By library: addresses here, and the names that it has for each. Words behind the address say how to call it.
@@ -137,11 +137,11 @@ _FOREIGN: dict[str, dict[str, str]] = {
         _MULTIBODY + "Model.bodies": "IsFixedBodyId GetParentBodyId GetJointFrame",
         _MULTIBODY + "Model.q_slice": "GetQuaternion SetQuaternion",
         _MULTIBODY + "MultibodyError": "RBDLError",
-        "contactlab.spatial.Transform": "SpatialTransform Xtrans",
-        "contactlab.spatial.Transform.rotation": "Xrot",
-        "contactlab.spatial.cross_motion": "crossm",
-        "contactlab.spatial.cross_force": "crossf",
-        "contactlab.spatial.quaternion": "Quaternion fromAxisAngle",
+        "contactlab.multibody.spatial.Transform": "SpatialTransform Xtrans",
+        "contactlab.multibody.spatial.Transform.rotation": "Xrot",
+        "contactlab.multibody.spatial.cross_motion": "crossm",
+        "contactlab.multibody.spatial.cross_force": "crossf",
+        "contactlab.multibody.spatial.quaternion": "Quaternion fromAxisAngle",
         _CONSTRAINTS + "ConstraintSet": "Bind",
         _CONSTRAINTS + "ContactConstraint": "AddContactConstraint",
         _CONSTRAINTS + "LoopConstraint": "AddLoopConstraint",
@@ -238,12 +238,12 @@ _FOREIGN: dict[str, dict[str, str]] = {
         _MULTIBODY + "kinetic_energy": "computeKineticEnergy",
         _MULTIBODY + "potential_energy": "computePotentialEnergy",
         _MULTIBODY + "Model.mass": "computeTotalMass",
-        "contactlab.spatial.RigidInertia": "Inertia",
-        "contactlab.spatial.Transform": "SE3",
-        "contactlab.spatial.quaternion.exp": "exp3",
-        "contactlab.spatial.quaternion.log": "log3",
-        "contactlab.contact.detection.collide": "computeCollisions",
-        "contactlab.contact.detection.distance": "computeDistances",
+        "contactlab.multibody.spatial.RigidInertia": "Inertia",
+        "contactlab.multibody.spatial.Transform": "SE3",
+        "contactlab.multibody.spatial.quaternion.exp": "exp3",
+        "contactlab.multibody.spatial.quaternion.log": "log3",
+        "contactlab.collision.detection.collide": "computeCollisions",
+        "contactlab.collision.detection.distance": "computeDistances",
         _CONSTRAINTS + "ConstraintSet": "RigidConstraintModel initConstraintDynamics",
         _CONSTRAINTS + "forward_dynamics_constraints": "constraintDynamics",
         _CONSTRAINTS + "forward_dynamics_constraints_derivatives": "computeConstraintDynamicsDerivatives",

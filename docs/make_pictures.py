@@ -22,9 +22,9 @@ import pictures_of_examples as own
 from PIL import Image, ImageChops
 
 import contactlab.simulation
-from contactlab import plotting
 from contactlab.simulation import Recording
 from contactlab.simulation.scene import load_scene
+from contactlab.view import plotting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab import ConstraintSolver, ConvexRelaxation, StaggeredProjections, impact, plotting
-from contactlab import constraints as con
+from contactlab import ConstraintSolver, ConvexRelaxation, StaggeredProjections, impact
 from contactlab import multibody as mb
-from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere
+from contactlab.collision import Box, Cylinder, HalfSpace, Material, Sphere
+from contactlab.multibody import constraints as con
 from contactlab.multibody import joints
 from contactlab.simulation import EventKind, TimeStepping, WorldBuilder, simulate
+from contactlab.view import plotting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +90,7 @@ def example_01_first_lcp() -> Figure:
 
 def example_03_a_toss() -> Recording:
     """A synthetic toss, as simulated."""
-    from contactlab.studies import TossSettings, simulate_toss, synthesize_tosses
+    from contactlab.lab.studies import TossSettings, simulate_toss, synthesize_tosses
 
     recording: Recording = simulate_toss(synthesize_tosses(3, TossSettings(mu=0.2)), 0, TossSettings(mu=0.2))
     return recording

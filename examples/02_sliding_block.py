@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 MU, SPEED, G = 0.3, 2.0, 9.81
 HALF = (0.2, 0.2, 0.05)  # flat, so that friction does not tip it over

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.lab.datasets import load_cube_tosses, save_cube_tosses
-from contactlab.studies import TossSettings, run_toss, run_tosses, simulate_toss, synthesize_tosses
+from contactlab.lab.studies import TossSettings, run_toss, run_tosses, simulate_toss, synthesize_tosses
 
 TRUE_MU = 0.2
 

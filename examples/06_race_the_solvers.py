@@ -43,6 +43,6 @@ print(f"default: {type(best.solver).__name__}, {best.solve_time * 1e3:.2f} ms; {
 assert best.solved
 
 if importlib.util.find_spec("matplotlib"):
-    from contactlab.plotting import plot_convergence
+    from contactlab.view.plotting import plot_convergence
 
     print(f"wrote {plot_convergence('race.png', results, title='membrane under a ceiling, n = 576')}")

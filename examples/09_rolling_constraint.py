@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab import constraints, multibody
+from contactlab import multibody
+from contactlab.multibody import constraints
 
 RADIUS, MASS, SLOPE, G, DOWN = 0.1, 0.5, np.radians(20.0), 9.81, np.array([0.0, 0.0, -1.0])
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab import constraints, multibody
+from contactlab import multibody
+from contactlab.multibody import constraints
 
 MASS, LENGTH, G = 1.2, 0.8, 9.81
 

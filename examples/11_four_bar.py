@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.constraints import (
+from contactlab.multibody import ModelBuilder, RigidInertia, Transform, joints, kinetic_energy, potential_energy
+from contactlab.multibody.constraints import (
     ConstraintSet,
     LoopConstraint,
     assemble_q,
@@ -13,7 +14,6 @@ from contactlab.constraints import (
     forward_dynamics_constraints,
     inverse_dynamics_constraints,
 )
-from contactlab.multibody import ModelBuilder, RigidInertia, Transform, joints, kinetic_energy, potential_energy
 
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.6, 0.7  # [m]
 TURN = joints.Revolute((0.0, -1.0, 0.0))  # from x towards z

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from contactlab import ConstraintSolver
-from contactlab.formulation import ContactPoint, VelocityDrive, problem_data_from
+from contactlab.constraint_solver import ContactPoint, VelocityDrive, problem_data_from
 from contactlab.multibody import ModelBuilder, RigidInertia, Transform, joints
 
 MU, G, H = 0.6, 9.81, 1e-3

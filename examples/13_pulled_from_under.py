@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import SLIDE, STICK, Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 G, MASS_TRAY, MASS_BOX = 9.81, 2.0, 0.5
 MU_GROUND, MU_BOX = 0.2, 0.3

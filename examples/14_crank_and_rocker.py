@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from contactlab.constraints import LoopConstraint
 from contactlab.multibody import ModelBuilder, Transform, joints
+from contactlab.multibody.constraints import LoopConstraint
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import JointLimit, TimeStepping, VelocityDrive, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 CRANK, COUPLER, ROCKER, BASE = 0.3, 0.8, 0.6, 0.7  # m
 SPEED, TORQUE, FRICTION = 2.0, 6.0, 0.2  # rad/s, N m, N m

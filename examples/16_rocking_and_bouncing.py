@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.collision import Box, HalfSpace, Material, Sphere
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import EventDriven, EventKind, EventRecording, WorldBuilder
-from contactlab.spatial import RigidInertia
 
 G = 9.81
 

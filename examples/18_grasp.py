@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import PositionDrive, Recording, TimeStepping, World, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
 
 G, MU, MASS, HALF = 9.81, 0.5, 0.5, 0.05
 FINGER, OPEN, HIGH, FAR = (0.02, 0.04, 0.04), 0.02, 0.25, 0.4

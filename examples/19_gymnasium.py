@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Simulation, StepperState, TimeStepping, World, WorldBuilder
-from contactlab.spatial import RigidInertia
 
 try:
     import gymnasium

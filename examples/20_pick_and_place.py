@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
 from contactlab.multibody import Model, PoseTarget, inverse_kinematics
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import PositionDrive, Recording, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.viewer import write_html_replay
+from contactlab.view.viewer import write_html_replay
 
 DOWN = np.diag([1.0, -1.0, -1.0])  # the gripper's z axis points to the floor
 SMALL, LARGE, MASS = 0.025, 0.06, 0.2  # half edges of the boxes [m], mass of the one that is carried [kg]

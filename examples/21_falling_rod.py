@@ -62,7 +62,7 @@ assert gains["Newton"] > 0
 assert gains["Stronge"] == gains["Poisson"] == 0
 
 if folder is not None:
-    from contactlab.plotting import plot_impact_map, plot_painleve, plot_routh
+    from contactlab.view.plotting import plot_impact_map, plot_painleve, plot_routh
 
     labels = "angle [rad]", "friction"
     plot_impact_map(folder / "falling_rod.png", found, 1, labels=labels, title="A rod that falls")

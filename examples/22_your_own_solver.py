@@ -12,9 +12,9 @@ import numpy as np
 
 import lcp
 from contactlab import lab
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 from lcp import conformance
 from lcp.catalog import entries
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from contactlab.learning import Controls, Noise, Snapshot, Task, VectorEnv
 from contactlab.simulation import ImplausibleWarning, TimeStepping
-from contactlab.world.mjcf import load_mjcf
+from contactlab.simulation.world.mjcf import load_mjcf
 
 try:
     import gymnasium

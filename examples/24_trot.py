@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 
-from contactlab.contact import Box, Capsule, HalfSpace, Material
+from contactlab.collision import Box, Capsule, HalfSpace, Material
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.plotting import animation
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import PositionDrive, Simulation, TimeStepping, World, WorldBuilder, sensors, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.view.plotting import animation
 
 LEGS = {"fl": (0.3, 0.2, 0.0), "fr": (0.3, -0.2, 0.5), "rl": (-0.3, 0.2, 0.5), "rr": (-0.3, -0.2, 0.0)}  # hip, phase
 TRUNK, LINK, FOOT, TALL, LIFT = (0.35, 0.15, 0.06), 0.25, 0.03, 0.42, 0.07  # [m]

@@ -8,11 +8,11 @@ import sys
 
 import numpy as np
 
-from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material
+from contactlab.collision import Box, Capsule, Cylinder, HalfSpace, Material
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.plotting import animation
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import PositionDrive, Simulation, TimeStepping, WorldBuilder, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.view.plotting import animation
 
 MATERIAL, FINGER, PALM, CAN = Material(0.6), Capsule(0.01, 0.04), Box((0.08, 0.02, 0.01)), Cylinder(0.03, 0.06)
 THINGS = (Box((0.016, 0.02, 0.025)), Cylinder(0.022, 0.03), Box((0.015, 0.03, 0.02)), Cylinder(0.02, 0.02))

@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.collision import Box, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.plotting import animation
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import Batch, Simulation, TimeStepping, VelocityDrive, WorldBuilder, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.view.plotting import animation
 
 GOAL, YAW, HALF = np.array([0.35, 0.15]), 0.8, (0.1, 0.07, 0.05)  # [m], [rad], [m]
 RUNS, KNOTS, HOLD, NOISE, FASTEST = 48, 8, 10, 0.3, 0.4  # rollouts, knots of 10 steps, [m/s]

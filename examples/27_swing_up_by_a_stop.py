@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 
-from contactlab.contact import Box, Material
+from contactlab.collision import Box, Material
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.plotting import animation
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import JointLimit, Simulation, TimeStepping, WorldBuilder, gradient, verify
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.view.plotting import animation
 
 H, N, STOP, CART, POLE = 0.01, 200, 0.5, (0.1, 0.05, 0.05), (0.015, 0.015, 0.25)  # [s], steps, [m]
 EFFORT, END, GOAL = 2e-4, np.diag((10.0, 200.0, 5.0, 10.0)), np.array([0.0, np.pi, 0.0, 0.0])

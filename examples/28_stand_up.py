@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from contactlab.contact import Box, Capsule, HalfSpace, Material
+from contactlab.collision import Box, Capsule, HalfSpace, Material
 from contactlab.multibody import ModelBuilder, difference, joints
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import PositionDrive, Recording, Simulation, TimeStepping, WorldBuilder, sensors, verify
-from contactlab.spatial import RigidInertia, Transform
 
 LEGS = {"fl": (0.3, 0.2), "fr": (0.3, -0.2), "rl": (-0.3, 0.2), "rr": (-0.3, -0.2)}
 TRUNK, LINK, FOOT, TALL, H, N = (0.35, 0.15, 0.09), 0.25, 0.03, 0.4, 0.01, 100  # [m], [s], steps

@@ -3,7 +3,7 @@
 import numpy as np
 from urdf_texts import inertial, joint, link, robot
 
-from contactlab.formulation import ContactPoint, VelocityDrive
+from contactlab.constraint_solver import ContactPoint, VelocityDrive
 from contactlab.multibody import Model, UrdfModel, kinematics, nonlinear_effects, point_jacobian, point_position
 
 LEGS = ("fl", "fr", "rl", "rr")

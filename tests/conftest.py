@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels once, before processes that would each compile them take up the whole suite."""
     if importlib.util.find_spec("contactlab") is not None:  # the tests of lcp alone do without
         # Tests go to extremes on purpose; tests/test_notices.py is about these.
-        config.addinivalue_line("filterwarnings", "default::contactlab.recording.notices.ImplausibleWarning")
+        config.addinivalue_line("filterwarnings", "default::contactlab.simulation.recording.notices.ImplausibleWarning")
     own = config.args_source is pytest.Config.ArgsSource.ARGS or config.getoption("--room")
     whole = not own and not os.environ.get("NUMBA_DISABLE_JIT")
     if not whole or hasattr(config, "workerinput") or not config.getoption("numprocesses", None):

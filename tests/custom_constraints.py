@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contactlab.constraints import BodyWrench, CustomConstraint
 from contactlab.multibody import (
     Model,
     body_pose,
@@ -13,7 +12,8 @@ from contactlab.multibody import (
     point_position,
     point_velocity,
 )
-from contactlab.spatial import Transform
+from contactlab.multibody.constraints import BodyWrench, CustomConstraint
+from contactlab.multibody.spatial import Transform
 
 A_POINT, B_POINT = np.array([0.2, 0.1, 0.0]), np.array([0.0, 0.3, -0.1])
 

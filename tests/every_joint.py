@@ -3,7 +3,7 @@
 import numpy as np
 
 from contactlab.multibody import Model, ModelBuilder, integrate, joints
-from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
 
 
 class Cylindrical(joints.CustomJoint):

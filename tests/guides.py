@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import contactlab.contact.detection
+import contactlab.collision.detection
 import contactlab.simulation
-from contactlab import constraints, multibody, spatial
+from contactlab import multibody
+from contactlab.multibody import constraints, spatial
 from contactlab.simulation import joints
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

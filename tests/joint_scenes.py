@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from contactlab.constraints import LoopConstraint
+from contactlab.multibody.constraints import LoopConstraint
 from contactlab.simulation import (
     Box,
     HalfSpace,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.constraints import ConstraintSet, ContactConstraint, LoopConstraint
+from contactlab.multibody.constraints import ConstraintSet, ContactConstraint, LoopConstraint
 from contactlab.simulation import Model, ModelBuilder, RigidInertia, Transform, joints
 
 #: Revolute joints of planar mechanisms.

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from contactlab.contact import BodyShape
-from contactlab.world.collision_filter import build_collision_filter, may_touch_half_space
+from contactlab.collision import BodyShape
+from contactlab.simulation.world.collision_filter import build_collision_filter, may_touch_half_space
 
 
 def may_touch_in_mujoco(m):

@@ -12,7 +12,8 @@ import numpy as np
 
 from contactlab import ConstraintSolver
 from contactlab import multibody as mb
-from contactlab.constraints import (
+from contactlab.constraint_solver import Stabilisation, problem_data_from
+from contactlab.multibody.constraints import (
     ConstraintSet,
     LoopConstraint,
     assemble_q,
@@ -21,7 +22,6 @@ from contactlab.constraints import (
     forward_dynamics_constraints,
     inverse_dynamics_constraints,
 )
-from contactlab.formulation import Stabilisation, problem_data_from
 from contactlab.multibody.joints import FloatingBase, Prismatic, Revolute, Spherical
 from contactlab.simulation import Model, RigidInertia, TimeStepping, Transform, WorldBuilder, simulate
 from problem_data import ConstraintVelProblemData

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
 from contactlab.simulation import Model, ModelBuilder, joints
-from contactlab.spatial import RigidInertia, Transform, quaternion
 
 KINDS = ("x", "y", "z", "revolute", "prismatic", "helical", "spherical", "translation", "floating")
 

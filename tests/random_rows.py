@@ -3,7 +3,7 @@
 import numpy as np
 from trees import random_transform
 
-from contactlab.constraints import ConstraintSet, ContactConstraint, DistanceConstraint, LoopConstraint
+from contactlab.multibody.constraints import ConstraintSet, ContactConstraint, DistanceConstraint, LoopConstraint
 from contactlab.simulation import Model
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import lcp
-from contactlab.contact import BodyShape
+from contactlab.collision import BodyShape
 from contactlab.simulation import Box, ConvexPoints, HalfSpace, Material, RigidInertia, Sphere, World, WorldBuilder
 
 G = 9.81

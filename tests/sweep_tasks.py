@@ -82,10 +82,10 @@ def kill_parent(task: dict[str, Any]) -> dict[str, Any]:
 
 def thrown_cube(parameters: dict[str, Any]) -> Any:
     """A scene from a function: a cube in free flight, as fast as parameter and seed say."""
-    from contactlab.contact import Box, HalfSpace, Material
+    from contactlab.collision import Box, HalfSpace, Material
+    from contactlab.multibody.spatial import RigidInertia
     from contactlab.simulation import TimeStepping, WorldBuilder
     from contactlab.simulation.scene import Scene
-    from contactlab.spatial import RigidInertia
 
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(mu=0.5))

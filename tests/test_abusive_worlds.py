@@ -4,7 +4,7 @@ import abusive_worlds
 import numpy as np
 import pytest
 
-from contactlab.formulation import strategy_solver
+from contactlab.constraint_solver import strategy_solver
 from contactlab.simulation import (
     Box,
     HalfSpace,
@@ -18,8 +18,8 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.stepping import driver
-from contactlab.stepping.island_view import IslandView
+from contactlab.simulation.stepping import driver
+from contactlab.simulation.stepping.island_view import IslandView
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ImplausibleWarning.__module__}.ImplausibleWarning")
 # Of many kinds of abuse, and where mistakes were.

@@ -11,7 +11,7 @@ from rods import EPS, MASS, WEIGHT, G, M, Rod
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver
 from contactlab.constraint_solver import AccelerationSolution, ImpactSolution
-from contactlab.formulation.acceleration import NOT_ENFORCED, form_acceleration_lcp
+from contactlab.constraint_solver.acceleration import NOT_ENFORCED, form_acceleration_lcp
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
 
 

@@ -30,7 +30,7 @@ from contactlab.simulation import (
     sensors,
     simulate,
 )
-from contactlab.stepping import step_buffers
+from contactlab.simulation.stepping import step_buffers
 
 H = 0.01
 

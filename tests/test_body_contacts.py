@@ -14,7 +14,7 @@ from body_contact_scenes import (
 )
 from record_runs import same
 
-from contactlab.contact import edge_directions
+from contactlab.collision import edge_directions
 from contactlab.multibody import (
     angular_momentum,
     linear_momentum,
@@ -24,7 +24,7 @@ from contactlab.multibody import (
     point_jacobian,
 )
 from contactlab.simulation import Recording, TimeStepping, simulate, verify
-from contactlab.stepping import memory, packing
+from contactlab.simulation.stepping import memory, packing
 from problem_data import ConstraintVelProblemData
 
 G = 9.81

@@ -11,8 +11,8 @@ from refusals import assert_messages
 
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver
-from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.forces import certify_forces
+from contactlab.constraint_solver.discretized import form_discretized_lcp
+from contactlab.constraint_solver.forces import certify_forces
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 # --- one mass in closed form ------------------------------------------------------------------------------------------

@@ -6,8 +6,15 @@ from refusals import assert_messages
 from trees import random_tree
 
 from contactlab import ConstraintSolver
-from contactlab.contact import edge_directions
-from contactlab.formulation import BridgeError, ContactPoint, Stabilisation, Thresholds, problem_data_from, softening
+from contactlab.collision import edge_directions
+from contactlab.constraint_solver import (
+    BridgeError,
+    ContactPoint,
+    Stabilisation,
+    Thresholds,
+    problem_data_from,
+    softening,
+)
 from contactlab.multibody import (
     Model,
     ModelBuilder,

@@ -9,7 +9,7 @@ from refusals import assert_fields
 from urdf_texts import joint, link, pair, robot
 
 from contactlab import ConstraintSolver
-from contactlab.formulation import (
+from contactlab.constraint_solver import (
     BridgeError,
     ContactPoint,
     JointLimit,

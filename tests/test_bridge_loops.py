@@ -9,17 +9,8 @@ from trees import random_tree
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance
-from contactlab.constraints import (
-    ConstraintSet,
-    ContactConstraint,
-    CustomConstraint,
-    DistanceConstraint,
-    LoopConstraint,
-    constraint_gamma,
-    constraint_jacobian,
-)
-from contactlab.formulation import ContactPoint, Stabilisation, delassus, problem_data_from, softening
-from contactlab.formulation.kernels import discretized_lcp
+from contactlab.constraint_solver import ContactPoint, Stabilisation, delassus, problem_data_from, softening
+from contactlab.constraint_solver.kernels import discretized_lcp
 from contactlab.multibody import (
     Model,
     ModelBuilder,
@@ -32,6 +23,15 @@ from contactlab.multibody import (
     nonlinear_effects,
     point_position,
     random_configuration,
+)
+from contactlab.multibody.constraints import (
+    ConstraintSet,
+    ContactConstraint,
+    CustomConstraint,
+    DistanceConstraint,
+    LoopConstraint,
+    constraint_gamma,
+    constraint_jacobian,
 )
 
 SOLVER = ConstraintSolver()
@@ -103,7 +103,7 @@ def test_rows_of_the_end_leave_baumgarte_out() -> None:
 def test_velocity_level_pulls_positions_back_by_erp() -> None:
     """KG = erp phi/h for a loop that is open by phi; none without stabilisation."""
     model, q, v, tau, cs = case(3)
-    from contactlab.constraints import constraint_position_error
+    from contactlab.multibody.constraints import constraint_position_error
 
     shifted = ConstraintSet(
         model,

@@ -5,9 +5,9 @@ import pytest
 from bridge_models import LEGS, MASS, brakes, feet, holding_torque, push, quadruped, stance
 
 from contactlab import ConstraintSolver
-from contactlab.formulation import PositionDrive, problem_data_from
+from contactlab.constraint_solver import PositionDrive, problem_data_from
 from contactlab.multibody import point_jacobian
-from contactlab.spatial import quaternion
+from contactlab.multibody.spatial import quaternion
 
 G = 9.81
 WEIGHT = MASS * G

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from contactlab.certificate import Certificate, Check
 from contactlab.constraint_solver import certify_forces
-from contactlab.formulation.discretized import form_discretized_lcp, recover_forces
+from contactlab.constraint_solver.certificate import Certificate, Check
+from contactlab.constraint_solver.discretized import form_discretized_lcp, recover_forces
 from problem_data import ConstraintVelProblemData
 
 pytestmark = pytest.mark.nojit

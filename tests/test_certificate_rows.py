@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from contactlab import ConstraintSolver
-from contactlab.certificate import Certificate
-from contactlab.formulation.forces import certify_accelerations, certify_forces
+from contactlab.constraint_solver.certificate import Certificate
+from contactlab.constraint_solver.forces import certify_accelerations, certify_forces
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 H = 0.02

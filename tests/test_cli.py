@@ -20,9 +20,9 @@ import problem_data
 from contactlab.cli import main
 from contactlab.lab.datasets import save_cube_tosses
 from contactlab.lab.progress import Progress
+from contactlab.lab.studies import TossSettings, synthesize_tosses
 from contactlab.simulation import Recording, SimulationError, TimeStepping, notice_monitor, simulate
 from contactlab.simulation.explanation import explain_failure
-from contactlab.studies import TossSettings, synthesize_tosses
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_failed_toss_gives_status_1(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failure is listed, counted in the JSON file and makes the exit status 1."""
-    monkeypatch.setattr("contactlab.studies.CERTIFIED", -1.0)
+    monkeypatch.setattr("contactlab.lab.studies.CERTIFIED", -1.0)
     out = tmp_path / "scores.json"
     assert main(["toss", str(data), "--json", str(out), *TRUTH]) == 1
     scores = json.loads(out.read_text())

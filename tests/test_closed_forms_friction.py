@@ -8,7 +8,8 @@ from simulation_scenes import G, ball, certified, dropped_ball, one_body
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.contact import edge_directions
+from contactlab.collision import edge_directions
+from contactlab.multibody.spatial.quaternion import multiply
 from contactlab.simulation import (
     SLIDE,
     Box,
@@ -23,7 +24,6 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial.quaternion import multiply
 
 STEPS = (4e-3, 2e-3, 1e-3)
 UPRIGHT = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)

@@ -8,7 +8,7 @@ import pytest
 from collada_texts import collada
 from mesh_shapes import flat, hull, notched_block, terrain
 
-from contactlab.contact import (
+from contactlab.collision import (
     Box,
     Capsule,
     ContactError,
@@ -21,10 +21,10 @@ from contactlab.contact import (
     load_hull,
     load_mesh,
 )
-from contactlab.contact.detection import collide
-from contactlab.contact.shapes import convex_points as hulls
-from contactlab.contact.shapes.convex_points import coarse_hull
-from contactlab.spatial import Transform
+from contactlab.collision.detection import collide
+from contactlab.collision.shapes import convex_points as hulls
+from contactlab.collision.shapes.convex_points import coarse_hull
+from contactlab.multibody.spatial import Transform
 
 CUBE = Box.cube(0.1)
 LYING = Transform.rotation((0, 1, 0), np.pi / 2)
@@ -133,7 +133,7 @@ def test_gaps_agree_with_coal():
     """Over waves, the smallest gap of a ball, a box and a hull is coal's distance."""
     coal = pytest.importorskip("coal")
     assert coal
-    from contactlab.contact.detection import distance
+    from contactlab.collision.detection import distance
 
     waves = terrain(24, 1.0, lambda x, y: 0.1 * np.sin(4.0 * x) * np.cos(3.0 * y))
     rng = np.random.default_rng(5)
@@ -262,7 +262,7 @@ def test_a_hull_is_computed_once(part, cache, monkeypatch):
     assert same(first.points, CORNERS)
     assert len(list(cache.iterdir())) == 1
     with monkeypatch.context() as patch:
-        patch.setattr("contactlab.contact.mesh_files._parse", None)
+        patch.setattr("contactlab.collision.mesh_files._parse", None)
         (part.parent / "copy.dae").write_bytes(part.read_bytes())
         assert np.array_equal(load_hull(part.parent / "copy.dae").points, first.points)
     assert same(load_hull(part, scale=(2.0, 1.0, 1.0)).points, CORNERS * (2, 1, 1))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from collision_scenes import ROUND_AND_FLAT, corners, random_pose, random_shape
 
-from contactlab.contact.detection import collide, distance
+from contactlab.collision.detection import collide, distance
 from contactlab.simulation import Box, HeightField, Mesh, PlacedShape, Transform
 
 PAIRS = list(itertools.combinations_with_replacement(ROUND_AND_FLAT, 2))
@@ -14,7 +14,7 @@ PAIRS = list(itertools.combinations_with_replacement(ROUND_AND_FLAT, 2))
 def test_agrees_with_coal(kinds):
     """Distances, depths and normals of another library; coal meets cylinders to 1e-6 itself, their normals to 1e-3."""
     pytest.importorskip("coal")
-    from contactlab.contact.detection.collide import distance_by_coal
+    from contactlab.collision.detection.collide import distance_by_coal
 
     rng = np.random.default_rng(41)
     round_rim = "cylinder" in kinds
@@ -52,7 +52,7 @@ def test_pairs_of_open_meshes_go_through_coal():
 
 def test_height_field_is_met_at_the_closest_triangle():
     """Signed distance of points from terrain against dense samples of its surface."""
-    from contactlab.contact import Sphere
+    from contactlab.collision import Sphere
 
     rng = np.random.default_rng(51)
     heights = 0.4 * rng.normal(size=(6, 5))

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from contactlab.contact.detection import collide, distance
-from contactlab.contact.kernels.layout import CLOSEST_POINT_FEATURE
+from contactlab.collision.detection import collide, distance
+from contactlab.collision.kernels.layout import CLOSEST_POINT_FEATURE
 from contactlab.simulation import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Sphere, Transform
 
 HERE = Transform()
@@ -57,7 +57,7 @@ def test_crossed_capsules_touch_once_and_crossed_axes_part_sideways():
 @pytest.mark.nojit
 def test_closest_point_of_a_degenerate_triangle():
     """A triangle can be a point or a segment; a coordinate that is not a number gives weights that are none."""
-    from contactlab.contact.detection.kernels.gjk import triangle_weights
+    from contactlab.collision.detection.kernels.gjk import triangle_weights
 
     assert triangle_weights(*((1.0, 2.0, 0.0),) * 3) == (1.0, 0.0, 0.0)
     for corners in itertools.permutations(((-1.0, 1.0, 0.0), (1.0, 1.0, 0.0), (0.5, 1.0, 0.0))):

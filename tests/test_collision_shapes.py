@@ -9,7 +9,7 @@ import pytest
 from collision_scenes import ROUND_AND_FLAT, random_pose, random_shape, sorted_rows
 from refusals import assert_fields
 
-from contactlab.contact import (
+from contactlab.collision import (
     Box,
     Capsule,
     ContactError,
@@ -23,8 +23,8 @@ from contactlab.contact import (
     Sphere,
     combine,
 )
-from contactlab.contact.detection import bounds, candidate_pairs, collide, distance, pack_shapes
-from contactlab.spatial import Transform
+from contactlab.collision.detection import bounds, candidate_pairs, collide, distance, pack_shapes
+from contactlab.multibody.spatial import Transform
 
 HERE = Transform()
 TRIANGLE = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -112,8 +112,8 @@ def test_meshes_say_what_they_need(monkeypatch):
 @pytest.mark.nojit
 def test_bounding_boxes_are_tight():
     """The box of every shape touches it on all six sides: against its support points along the axes."""
-    from contactlab.contact.detection.kernels.support import core_radius, support
-    from contactlab.contact.shapes.shape import pose_row
+    from contactlab.collision.detection.kernels.support import core_radius, support
+    from contactlab.collision.shapes.shape import pose_row
 
     rng = np.random.default_rng(2)
     shapes = [Sphere(0.3), Capsule(0.2, 0.5), Box((1, 2, 3)), Cylinder(0.5, 0.7), ConvexPoints(rng.normal(size=(9, 3)))]
@@ -248,7 +248,7 @@ def test_contacts_come_in_a_fixed_order_with_distinct_features(kinds):
 
 def test_features_persist_while_the_same_corners_touch():
     """A box that slides and sinks a little keeps the numbers of its contacts."""
-    from contactlab.contact import Box
+    from contactlab.collision import Box
 
     seen = set()
     for x in np.linspace(0.0, 0.3, 7):

@@ -13,10 +13,10 @@ from test_simulation_cone import sliding_brick
 import lcp
 import problem_data
 from contactlab import ConstraintSolveError, ConstraintSolver, ConvexRelaxation, EqualCompliance
-from contactlab.certificate import CONE_FORMULAS
-from contactlab.formulation import BridgeError, motion_is_unique, problem_data_from
-from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.forces import certify_cone_forces
+from contactlab.constraint_solver import BridgeError, motion_is_unique, problem_data_from
+from contactlab.constraint_solver.certificate import CONE_FORMULAS
+from contactlab.constraint_solver.discretized import form_discretized_lcp
+from contactlab.constraint_solver.forces import certify_cone_forces
 from contactlab.impact import ImpactError, Newton, Poisson
 from contactlab.simulation import Recording, TimeStepping, simulate
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError

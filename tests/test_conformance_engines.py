@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from contactlab.cli import main
-from contactlab.conformance import CaseVerdict, conform, engine_of
-from contactlab.conformance.engines import Contactlab
+from contactlab.lab.conformance import CaseVerdict, conform, engine_of
+from contactlab.lab.conformance.engines import Contactlab
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 FAST = (

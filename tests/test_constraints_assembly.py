@@ -9,20 +9,6 @@ from random_rows import random_distance
 from refusals import assert_fields
 from trees import random_transform, random_tree
 
-from contactlab.constraints import (
-    ConstraintError,
-    ConstraintSet,
-    CustomConstraint,
-    DistanceConstraint,
-    LoopConstraint,
-    assemble_q,
-    assemble_v,
-    constraint_jacobian,
-    constraint_position_error,
-    constraint_velocity_error,
-)
-from contactlab.constraints.assembly_conditions import conditions_of, loop_closures
-from contactlab.constraints.assembly_solver import Conditions, difference_jacobian
 from contactlab.multibody import (
     Model,
     ModelBuilder,
@@ -36,6 +22,20 @@ from contactlab.multibody import (
     point_position,
     random_configuration,
 )
+from contactlab.multibody.constraints import (
+    ConstraintError,
+    ConstraintSet,
+    CustomConstraint,
+    DistanceConstraint,
+    LoopConstraint,
+    assemble_q,
+    assemble_v,
+    constraint_jacobian,
+    constraint_position_error,
+    constraint_velocity_error,
+)
+from contactlab.multibody.constraints.assembly_conditions import conditions_of, loop_closures
+from contactlab.multibody.constraints.assembly_solver import Conditions, difference_jacobian
 
 AXES = {
     "weld": np.eye(6),

@@ -6,7 +6,18 @@ from custom_constraints import A_POINT, B_POINT, Driven, Pin, Rolling, Speed, br
 from refusals import assert_messages
 from trees import random_transform, random_tree, state
 
-from contactlab.constraints import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    body_pose,
+    joints,
+    kinematics,
+    point_bias_acceleration,
+    point_jacobian,
+    point_position,
+    point_velocity,
+)
+from contactlab.multibody.constraints import (
     BodyWrench,
     ConstraintError,
     ConstraintSet,
@@ -21,18 +32,7 @@ from contactlab.constraints import (
     constraint_velocity_error,
     group_wrenches,
 )
-from contactlab.multibody import (
-    Model,
-    ModelBuilder,
-    body_pose,
-    joints,
-    kinematics,
-    point_bias_acceleration,
-    point_jacobian,
-    point_position,
-    point_velocity,
-)
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial import RigidInertia, Transform
 
 
 @pytest.fixture(scope="module")

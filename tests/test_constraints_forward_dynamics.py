@@ -6,7 +6,8 @@ from pin_models import random_pair
 from refusals import assert_fields
 from trees import random_transform, random_tree, state
 
-from contactlab.constraints import (
+from contactlab.multibody import ModelBuilder, body_pose, joints, kinematics, kinetic_energy, mass_matrix
+from contactlab.multibody.constraints import (
     ConstraintError,
     ConstraintSet,
     ContactConstraint,
@@ -18,9 +19,8 @@ from contactlab.constraints import (
     delassus_matrix,
     forward_dynamics_constraints,
 )
-from contactlab.multibody import ModelBuilder, body_pose, joints, kinematics, kinetic_energy, mass_matrix
-from contactlab.spatial import RigidInertia
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial import RigidInertia
+from contactlab.multibody.spatial.errors import MultibodyError
 
 ALL = ("direct", "range_space_sparse", "null_space", "kokkevis")
 

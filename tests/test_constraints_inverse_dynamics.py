@@ -5,7 +5,14 @@ import pytest
 from mechanisms import FEET, FourBar, feet, five_bar, five_bar_constraints, quadruped, standing
 from refusals import assert_fields, assert_messages
 
-from contactlab.constraints import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    RigidInertia,
+    forward_dynamics,
+    joints,
+)
+from contactlab.multibody.constraints import (
     ConstrainedInverseDynamics,
     ConstraintError,
     ConstraintSet,
@@ -15,13 +22,6 @@ from contactlab.constraints import (
     inverse_dynamics_constraints,
     inverse_dynamics_constraints_relaxed,
     is_fully_actuated,
-)
-from contactlab.multibody import (
-    Model,
-    ModelBuilder,
-    RigidInertia,
-    forward_dynamics,
-    joints,
 )
 
 BAR = FourBar()

@@ -13,18 +13,6 @@ from scipy.integrate import solve_ivp
 from test_multibody_derivatives import with_rotors_and_own_joints
 from trees import random_tree, state
 
-from contactlab.constraints import (
-    ConstraintError,
-    ConstraintSet,
-    ContactConstraint,
-    LoopConstraint,
-    assemble_q,
-    assemble_v,
-    constraint_position_error,
-    constraint_velocity_error,
-    forward_dynamics_constraints,
-    forward_dynamics_constraints_derivatives,
-)
 from contactlab.multibody import (
     Model,
     ModelBuilder,
@@ -42,7 +30,19 @@ from contactlab.multibody import (
     point_acceleration,
     potential_energy,
 )
-from contactlab.spatial import quaternion
+from contactlab.multibody.constraints import (
+    ConstraintError,
+    ConstraintSet,
+    ContactConstraint,
+    LoopConstraint,
+    assemble_q,
+    assemble_v,
+    constraint_position_error,
+    constraint_velocity_error,
+    forward_dynamics_constraints,
+    forward_dynamics_constraints_derivatives,
+)
+from contactlab.multibody.spatial import quaternion
 
 Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
 LOOPS: tuple[Method, ...] = ("direct", "range_space_sparse", "null_space")

@@ -9,7 +9,15 @@ from random_rows import random_distance, random_loop, random_set
 from refusals import assert_messages
 from trees import random_transform, random_tree, state
 
-from contactlab.constraints import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    body_pose,
+    joints,
+    point_jacobian_6d,
+    point_position,
+)
+from contactlab.multibody.constraints import (
     Baumgarte,
     BodyWrench,
     ConstraintError,
@@ -24,15 +32,7 @@ from contactlab.constraints import (
     constraint_velocity_error,
     group_wrenches,
 )
-from contactlab.multibody import (
-    Model,
-    ModelBuilder,
-    body_pose,
-    joints,
-    point_jacobian_6d,
-    point_position,
-)
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial import RigidInertia, Transform
 
 SIX = np.eye(6)
 STEP = 1e-5

@@ -9,7 +9,20 @@ from random_rows import random_set
 from refusals import assert_messages
 from trees import random_tree, state
 
-from contactlab.constraints import (
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    MultibodyError,
+    PointForce,
+    external_forces,
+    inverse_dynamics,
+    joints,
+    kinematics,
+    mass_matrix,
+    nonlinear_effects,
+    random_configuration,
+)
+from contactlab.multibody.constraints import (
     Baumgarte,
     ConstraintError,
     ConstraintSet,
@@ -25,21 +38,8 @@ from contactlab.constraints import (
     constraint_velocity_error,
     forward_dynamics_constraints,
 )
-from contactlab.constraints.forward_dynamics import Method
-from contactlab.multibody import (
-    Model,
-    ModelBuilder,
-    MultibodyError,
-    PointForce,
-    external_forces,
-    inverse_dynamics,
-    joints,
-    kinematics,
-    mass_matrix,
-    nonlinear_effects,
-    random_configuration,
-)
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.multibody.constraints.forward_dynamics import Method
+from contactlab.multibody.spatial import RigidInertia, Transform
 
 X, Y, Z = np.eye(3)
 SIX = np.eye(6)

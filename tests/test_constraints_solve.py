@@ -5,7 +5,8 @@ import pytest
 from refusals import assert_fields
 from trees import random_tree, state
 
-from contactlab.constraints import (
+from contactlab.multibody import body_pose
+from contactlab.multibody.constraints import (
     ConstraintError,
     ConstraintSet,
     ContactConstraint,
@@ -14,7 +15,6 @@ from contactlab.constraints import (
     forward_dynamics_constraints,
     solve,
 )
-from contactlab.multibody import body_pose
 from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 
 METHODS = (solve.direct, solve.range_space_sparse, solve.null_space)
@@ -252,7 +252,7 @@ def four_bar(turn):
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_planar_loop_closed_in_space(method, seed):
     """Rows out of the plane are rounding of a rotated mechanism, not constraints: the planar solution, rank two."""
-    from contactlab.spatial import quaternion
+    from contactlab.multibody.spatial import quaternion
 
     turn = np.eye(3) if seed is None else quaternion.to_matrix(np.random.default_rng(seed).standard_normal(4))
     model = four_bar(turn)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from contactlab.contact import ContactError, HalfSpace, Sphere, check_edges, edge_directions
-from contactlab.contact.kernels.contact_rows import collide_point, edge, tangents
-from contactlab.formulation.kernels.laws import rigid_contact_law
+from contactlab.collision import ContactError, HalfSpace, Sphere, check_edges, edge_directions
+from contactlab.collision.kernels.contact_rows import collide_point, edge, tangents
+from contactlab.constraint_solver.kernels.laws import rigid_contact_law
 
 normals = (
     arrays(float, 3, elements=st.floats(-1.0, 1.0))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contactlab.simulation import Simulation, WorldBuilder, sensors
-from contactlab.world.surface import ALL
+from contactlab.simulation.world.surface import ALL
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "control_reference.md").read_text(encoding="utf-8")

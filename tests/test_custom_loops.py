@@ -8,7 +8,7 @@ import pytest
 from joint_scenes import FAST, G
 from refusals import assert_fields, assert_messages
 
-from contactlab.constraints import (
+from contactlab.multibody.constraints import (
     CustomConstraint,
     DistanceConstraint,
     check_constraint,
@@ -419,7 +419,7 @@ TEXT = """<mujoco><compiler angle="radian"/><option timestep="0.0005"/><worldbod
 def test_equalities_of_a_mujoco_file_are_taken(tmp_path):
     """Its compliant rows, as stiff as its step allows, move in the same way for two hundred steps."""
     mujoco = pytest.importorskip("mujoco")
-    from contactlab.world.mjcf import load_mjcf
+    from contactlab.simulation.world.mjcf import load_mjcf
 
     file = tmp_path / "cam.xml"
     file.write_text(TEXT.format(hard='solref="0.001 1" solimp="0.999 0.9999 1e-9"'))

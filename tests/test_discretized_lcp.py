@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from contactlab import ConstraintSolver
-from contactlab.formulation.blocks import factor_bilateral_rows, unilateral_rows
-from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.constraint_solver.blocks import factor_bilateral_rows, unilateral_rows
+from contactlab.constraint_solver.discretized import form_discretized_lcp
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
 
 H = 0.0125

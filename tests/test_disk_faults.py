@@ -15,8 +15,8 @@ from faulty_disk import KINDS, Killed, faulty
 from record_runs import STEPPER, same
 
 from contactlab.lab import SweepError, sweep
-from contactlab.recording.storage import chunk_folder
 from contactlab.simulation import RecordError, Recording, RecordWriteError, simulate
+from contactlab.simulation.recording.storage import chunk_folder
 
 STEPS = 24
 WALKS = [{"seed": seed} for seed in range(4)]

@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-from contactlab.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
-from contactlab.drawing.parts import BODIES, FIXED, MODE_COLORS, srgb_to_linear
-from contactlab.drawing.stage import center_of_mass
 from contactlab.multibody import body_poses
 from contactlab.multibody.joints import Fixed, Revolute
 from contactlab.simulation import (
@@ -27,6 +24,9 @@ from contactlab.simulation import (
     Transform,
     WorldBuilder,
 )
+from contactlab.view.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
+from contactlab.view.drawing.parts import BODIES, FIXED, MODE_COLORS, srgb_to_linear
+from contactlab.view.drawing.stage import center_of_mass
 
 TETRAHEDRON = Mesh(np.concatenate((np.zeros((1, 3)), np.eye(3))), [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
 VOLUMES = {

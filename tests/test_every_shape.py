@@ -6,9 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from contactlab.contact.detection import bounds, distance, pack_shapes
-from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.recording.world_io import world_from_json, world_to_json
+from contactlab.collision.detection import bounds, distance, pack_shapes
+from contactlab.collision.shapes import ALL_SHAPES
 from contactlab.simulation import (
     Box,
     Capsule,
@@ -22,9 +21,10 @@ from contactlab.simulation import (
     Transform,
     WorldBuilder,
 )
+from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation.scene import load_scene
 from contactlab.simulation.scene.values import KEYS, SHAPES
-from contactlab.verification.proximity import core_of
+from contactlab.simulation.verification.proximity import core_of
 
 EXAMPLES = (
     Sphere(0.2, (0.1, 0.0, 0.0)),

@@ -6,7 +6,8 @@ from mesh_shapes import flat, hull, notched_block
 from refusals import assert_fields
 from test_simulation_two_drivers import check_public_path
 
-from contactlab.contact import Box, ContactError, HalfSpace, Material, Mesh, Sphere, load_mesh
+from contactlab.collision import Box, ContactError, HalfSpace, Material, Mesh, Sphere, load_mesh
+from contactlab.multibody.spatial import RigidInertia, quaternion
 from contactlab.simulation import (
     ExternalContact,
     Recording,
@@ -16,7 +17,6 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia, quaternion
 
 H = 1e-3
 FLOOR = Material(0.5, 0.2)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contactlab.constraints import LoopConstraint
+from contactlab.multibody.constraints import LoopConstraint
 from contactlab.simulation import (
     Box,
     ForceChoice,
@@ -25,7 +25,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.world.joint_actions import MimicJoint
+from contactlab.simulation.world.joint_actions import MimicJoint
 from lcp.contacts.strategies import RECORDED
 from problem_data import ConstraintVelProblemData
 

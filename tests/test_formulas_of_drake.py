@@ -11,9 +11,9 @@ from rods import MASS, WEIGHT, G, M, Rod
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.formulation import softening
-from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.constraint_solver import softening
+from contactlab.constraint_solver.acceleration import form_acceleration_lcp
+from contactlab.constraint_solver.discretized import form_discretized_lcp
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 LOCK = {"G": [[0.0, 0.0, 1.0]], "kG": [0.0]}

@@ -14,6 +14,8 @@ from simulation_scenes import G
 from contactlab import multibody as mb
 from contactlab.multibody import MultibodyError, kinetic_energy, potential_energy
 from contactlab.multibody.joints import Fixed, FloatingBase, Spherical
+from contactlab.multibody.spatial import quaternion
+from contactlab.multibody.spatial.quaternion import to_matrix
 from contactlab.simulation import (
     Box,
     HalfSpace,
@@ -33,9 +35,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.spatial import quaternion
-from contactlab.spatial.quaternion import to_matrix
-from contactlab.stepping import world_arrays
+from contactlab.simulation.stepping import world_arrays
 
 GRAVITY = np.array([0.3, -0.2, -9.81])
 
@@ -76,10 +76,10 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     """Velocity after h without contacts, by the stage of the compiled step; unlike the step it takes any h."""
     from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
     from contactlab.multibody.kernels.kinematics import fill_frames
-    from contactlab.stepping.kernels.free_motion import free_motion
-    from contactlab.stepping.kernels.layout import FAILURE_NONE, Parameters
-    from contactlab.stepping.memory import new_work
-    from contactlab.stepping.packing import new_record
+    from contactlab.simulation.stepping.kernels.free_motion import free_motion
+    from contactlab.simulation.stepping.kernels.layout import FAILURE_NONE, Parameters
+    from contactlab.simulation.stepping.memory import new_work
+    from contactlab.simulation.stepping.packing import new_record
 
     world = alone(model)
     packed, work = world_arrays(world).packed, new_work(world, 1, 4)

@@ -12,7 +12,7 @@ from refusals import assert_messages
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, ConvexRelaxation, StaggeredProjections
 from contactlab.constraint_solver import StepSolution
-from contactlab.formulation.friction_backend import FrictionBackend
+from contactlab.constraint_solver.friction_backend import FrictionBackend
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 H, MASS, G, MU = 0.01, 2.0, 9.81, 0.5

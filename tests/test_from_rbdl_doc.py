@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from guides import CODE, DOCS, Reader, tables
 
-from contactlab import constraints as ours_cs
 from contactlab import multibody
 from contactlab import multibody as mb
+from contactlab.multibody import constraints as ours_cs
 from contactlab.naming import foreign_names
 from contactlab.simulation import joints
 
@@ -156,14 +156,14 @@ def test_every_answer_is_there(name: str, library: str, meant: str) -> None:
     ("package", "name", "words"),
     [
         ("contactlab.multibody", "ForwardDynamics", "RBDL's ForwardDynamics is contactlab.multibody.forward_dynam"),
-        ("contactlab.constraints", "CalcAssemblyQ", "RBDL's CalcAssemblyQ is contactlab.constraints.assemble_q here"),
-        ("contactlab", "CalcAssemblyQ", "RBDL's CalcAssemblyQ is contactlab.constraints.assemble_q here"),
+        ("contactlab.multibody.constraints", "CalcAssemblyQ", "RBDL's CalcAssemblyQ is contactlab.multibody.constraints.assemble_q here"),
+        ("contactlab", "CalcAssemblyQ", "RBDL's CalcAssemblyQ is contactlab.multibody.constraints.assemble_q here"),
         ("contactlab", "SolveImpactProblem", "Drake's SolveImpactProblem is contactlab.ConstraintSolver.solve_impact"),
         ("contactlab.simulation", "mj_step", "MuJoCo's mj_step is contactlab.simulation.Simulation.step here"),
-        ("contactlab.contact", "computeCollisions", "Pinocchio's computeCollisions is contactlab.contact.detection"),
+        ("contactlab.collision", "computeCollisions", "Pinocchio's computeCollisions is contactlab.collision.detection"),
         ("contactlab.multibody", "rnea", "Pinocchio's rnea is contactlab.multibody.inverse_dynamics here"),
-        ("contactlab.constraints", "ConstraintVelProblemData", "is problem_data.ConstraintVelProblemData here"),
-        ("contactlab.constraints", "ForwardDynamicsConstraintsNullSpace", r"constraints\(method='null_space'\) here"),
+        ("contactlab.multibody.constraints", "ConstraintVelProblemData", "is problem_data.ConstraintVelProblemData here"),
+        ("contactlab.multibody.constraints", "ForwardDynamicsConstraintsNullSpace", r"constraints\(method='null_space'\) here"),
         ("lcp", "UnrevisedLemkeSolver", "Drake's UnrevisedLemkeSolver is lcp.Lemke here"),
         ("lcp", "LinearComplementarityProblem", "Siconos' LinearComplementarityProblem is lcp.LCP here"),
         ("problem_data", "ConstraintSolver", "Drake's ConstraintSolver is contactlab.ConstraintSolver here"),

@@ -5,7 +5,7 @@ import pytest
 from geometry_campaign import PAIRS, campaign, one_case
 from geometry_proofs import Body, least_overlap, off_triangles, prove
 
-from contactlab.contact.detection import CollisionPoint, collide
+from contactlab.collision.detection import CollisionPoint, collide
 from contactlab.simulation import (
     Box,
     Cylinder,

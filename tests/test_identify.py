@@ -11,7 +11,7 @@ from elbow_tosses import elbow_world
 from contactlab.cli import main
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.recordings import load_arm_log
-from contactlab.studies.identification import (
+from contactlab.lab.studies.identification import (
     IdentificationError,
     IdentificationVerdict,
     Parameter,
@@ -268,7 +268,7 @@ def test_square_drops_give_the_numbers_of_the_grid(shared: Path) -> None:
 @pytest.mark.slow
 def test_cube_tosses_give_friction_and_springs_of_the_scan(shared: Path) -> None:
     """A fifth of the recorded cube tosses put friction, stiffness and damping where the scan of whole tosses did."""
-    from contactlab.studies.identification.tosses import cube_recordings
+    from contactlab.lab.studies.identification.tosses import cube_recordings
 
     cubes = cube_recordings(shared / "data" / "cube_toss" / "tosses_dev.npz")
     found = fit(cubes, np.arange(0, len(cubes), 6))

@@ -9,10 +9,10 @@ from impact_cases import cradle, disk, random_impact, rod
 from refusals import assert_fields
 
 from contactlab import impact
-from contactlab.formulation import ContactPoint, problem_data_from
+from contactlab.constraint_solver import ContactPoint, problem_data_from
 from contactlab.impact import ALL_LAWS, ContactMotion, ImpactError, ImpactLaw, Newton, Poisson, Stronge, impact_map
-from contactlab.plotting import plot_routh
 from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
+from contactlab.view.plotting import plot_routh
 from problem_data import ConstraintVelProblemData
 
 
@@ -266,7 +266,7 @@ def test_bad_families_are_refused() -> None:
 def test_maps_are_drawn(tmp_path: Path) -> None:
     """Maps of two parameters are drawn; others are refused."""
     pytest.importorskip("matplotlib")
-    from contactlab.plotting import plot_impact_map
+    from contactlab.view.plotting import plot_impact_map
 
     found = impact_map(lambda angle, mu: rod(angle, mu, (0.6, -1.0, 0.0)), {"angle": [0.3, 1.2], "mu": [0.1, 2.0]})
     assert plot_impact_map(tmp_path / "map.png", found, 2).read_bytes()[1:4] == b"PNG"

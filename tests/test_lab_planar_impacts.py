@@ -18,7 +18,7 @@ from contactlab.cli import main
 from contactlab.impact import Brach, ChatterjeeRuina, Newton, Poisson, Smith, Stronge, TangentialCompliance
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.recordings import load_planar_impacts
-from contactlab.studies.planar_fit import (
+from contactlab.lab.studies.planar_fit import (
     PlanarFit,
     PlanarModel,
     cross_validate,
@@ -29,7 +29,7 @@ from contactlab.studies.planar_fit import (
     prediction_errors,
     take,
 )
-from contactlab.studies.planar_laws import LAWS, planar_impulses
+from contactlab.lab.studies.planar_laws import LAWS, planar_impulses
 from problem_data import ConstraintVelProblemData
 
 MASS, SEMI = 0.037, (0.035, 0.025)

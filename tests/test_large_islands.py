@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import contactlab.stepping.kernels.layout as layout
+import contactlab.simulation.stepping.kernels.layout as layout
 from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
-from contactlab.recording import simulation_error
 from contactlab.simulation import (
     Box,
     HalfSpace,
@@ -21,7 +20,8 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.stepping.driver import Driver
+from contactlab.simulation.recording import simulation_error
+from contactlab.simulation.stepping.driver import Driver
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 RADIUS, H = 0.1, 2e-3

@@ -10,8 +10,8 @@ from learning_tasks import TASKS, Burst, balance, cart_and_pole, follow, push, s
 
 from contactlab.learning import Controls, Env, LearningError, Noise, Targets, Task, Torques, VectorEnv
 from contactlab.multibody import JointLimits
+from contactlab.multibody.spatial import FieldError
 from contactlab.simulation import ModelBuilder, RigidInertia, Simulation, WorldBuilder, joints, sensors
-from contactlab.spatial import FieldError
 
 gymnasium = pytest.importorskip("gymnasium", reason="environments need gymnasium: pip install '.[learning]'")
 
@@ -306,7 +306,7 @@ def test_robots_are_those_of_gymnasium(robot: str) -> None:
 def test_controls_of_servos_and_motors(tmp_path: Path) -> None:
     """A servo gets a target, a motor a torque, and a force that depends on the state is computed in every step."""
     pytest.importorskip("mujoco", reason="robots of MuJoCo files need mujoco")
-    from contactlab.world.mjcf import load_mjcf
+    from contactlab.simulation.world.mjcf import load_mjcf
 
     text = """<mujoco><option gravity="0 0 0"/><worldbody>
       <body><joint name="a" axis="1 0 0" type="slide" damping="1"/><geom size="0.1" contype="0"/>

@@ -25,8 +25,8 @@ from linearization_worlds import (
 from step_differences import Steps, moved
 
 import lcp
-from contactlab.constraints import DistanceConstraint
 from contactlab.multibody import point_position
+from contactlab.multibody.constraints import DistanceConstraint
 from contactlab.simulation import (
     Box,
     Conveyor,

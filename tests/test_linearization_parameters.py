@@ -13,7 +13,7 @@ from derivative_scenes import MOTIONS, bounded_drives, soft_floor, trot, tumblin
 from linearization_worlds import HALF, G, H, assert_parameters_agree, cube
 from refusals import assert_fields
 
-from contactlab.contact import PowerLaw
+from contactlab.collision import PowerLaw
 from contactlab.simulation import (
     Box,
     EventDriven,

@@ -9,10 +9,10 @@ from scipy import sparse
 
 import lcp
 from contactlab import ConstraintSolver, ConvexRelaxation, EqualCompliance
-from contactlab.formulation import discretized
-from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.kernels import discretized_lcp
-from contactlab.formulation.strategy_solver import StrategySolver, lcp_matrix, solve_with_strategies
+from contactlab.constraint_solver import discretized
+from contactlab.constraint_solver.discretized import form_discretized_lcp
+from contactlab.constraint_solver.kernels import discretized_lcp
+from contactlab.constraint_solver.strategy_solver import StrategySolver, lcp_matrix, solve_with_strategies
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 pytestmark = pytest.mark.nojit

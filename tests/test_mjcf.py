@@ -11,8 +11,8 @@ from mjcf_texts import written
 
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects
 from contactlab.simulation import ConvexPoints, HeightField, TimeStepping, World, simulate
-from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
-from contactlab.world.mjcf.source import TABLE, AttributeSupport, row_of, unknown_attributes
+from contactlab.simulation.world.mjcf import MjcfError, MjcfWarning, load_mjcf
+from contactlab.simulation.world.mjcf.source import TABLE, AttributeSupport, row_of, unknown_attributes
 
 
 def bundled():
@@ -123,7 +123,7 @@ def test_what_acts_on_joints(mujoco, tmp_path):
     assert len(actions.loops) == 9
     assert all("equality" not in note and "actuator" not in note for note in scene.notes)
     # Both loops are closed at the start.
-    from contactlab.constraints import ConstraintSet, constraint_position_error
+    from contactlab.multibody.constraints import ConstraintSet, constraint_position_error
 
     model = scene.world.model
     loops = ConstraintSet(model, [one.constraint for one in actions.loops])

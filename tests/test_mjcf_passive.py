@@ -7,10 +7,10 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 
-from contactlab.contact import ContactError, combine
-from contactlab.recording.world_io import world_from_json, world_to_json
+from contactlab.collision import ContactError, combine
 from contactlab.simulation import Material, Simulation, TimeStepping, Transform, WorldBuilder, sensors, simulate, verify
-from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
+from contactlab.simulation.recording.world_io import world_from_json, world_to_json
+from contactlab.simulation.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -11,11 +11,11 @@ from mjcf_texts import written
 from refusals import assert_messages
 from test_mjcf_passive import q_here
 
-from contactlab.constraints import ConstraintSet, constraint_position_error
 from contactlab.multibody import body_pose, mass_matrix
+from contactlab.multibody.constraints import ConstraintSet, constraint_position_error
+from contactlab.multibody.spatial import quaternion
 from contactlab.simulation import Box, HalfSpace, Material, RigidInertia, Transform, WorldBuilder
-from contactlab.spatial import quaternion
-from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
+from contactlab.simulation.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -203,7 +203,7 @@ def test_includes_in_a_circle_are_refused(tmp_path, last):
         load_mjcf(main)
 
 
-@pytest.mark.filterwarnings("ignore::contactlab.world.mjcf.MjcfWarning")
+@pytest.mark.filterwarnings("ignore::contactlab.simulation.world.mjcf.MjcfWarning")
 def test_robots_in_a_world_that_goes_on_growing(tmp_path):
     """Names and poses of their own, drives and loops where they belong, filters as if all were one file."""
     text, count = controls()

@@ -11,8 +11,8 @@ from scene_texts import CUBE, write
 import lcp
 import problem_data
 from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
-from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.strategy_solver import StrategySolver
+from contactlab.constraint_solver.discretized import form_discretized_lcp
+from contactlab.constraint_solver.strategy_solver import StrategySolver
 from contactlab.simulation import (
     Box,
     EventDriven,

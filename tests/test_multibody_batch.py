@@ -40,8 +40,8 @@ from contactlab.multibody import (
     solve_mass_matrix,
     zero_moment_point,
 )
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial.errors import MultibodyError
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)
 POINT = np.array([0.1, -0.2, 0.3])

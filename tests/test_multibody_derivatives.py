@@ -38,7 +38,7 @@ from contactlab.multibody import (
     point_velocity_derivatives,
     random_configuration,
 )
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial import RigidInertia, Transform
 
 
 def with_rotors_and_own_joints(seed: int) -> Model:

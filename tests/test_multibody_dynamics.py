@@ -33,8 +33,8 @@ from contactlab.multibody.mass_matrix import (
     mass_matrix,
     solve_mass_matrix,
 )
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial.errors import MultibodyError
 
 # Places in the row that `totals` gives.
 ANGULAR, LINEAR, KINETIC = 4, 7, 10

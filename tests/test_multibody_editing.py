@@ -23,8 +23,8 @@ from contactlab.multibody import (
     potential_energy,
     velocity_limits,
 )
-from contactlab.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation import RigidInertia, WorldBuilder
+from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 
 FIVE_JOINTS = Path(__file__).parent / "data" / "five_joints.urdf"
 

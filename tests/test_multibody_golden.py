@@ -26,7 +26,7 @@ from contactlab.multibody import (
     point_velocity,
     solve_mass_matrix,
 )
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial import RigidInertia, Transform
 
 pytestmark = pytest.mark.nojit
 

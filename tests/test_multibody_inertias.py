@@ -3,13 +3,6 @@
 import numpy as np
 import pytest
 
-from contactlab.constraints import (
-    ConstraintSet,
-    ContactConstraint,
-    LoopConstraint,
-    constrained_system,
-    forward_dynamics_constraints,
-)
 from contactlab.multibody import (
     MultibodyError,
     forward_dynamics,
@@ -19,7 +12,14 @@ from contactlab.multibody import (
     nonlinear_effects,
     solve_mass_matrix,
 )
-from contactlab.recording.world_io import world_from_json, world_to_json
+from contactlab.multibody.constraints import (
+    ConstraintSet,
+    ContactConstraint,
+    LoopConstraint,
+    constrained_system,
+    forward_dynamics_constraints,
+)
+from contactlab.multibody.spatial import SpatialError, quaternion
 from contactlab.simulation import (
     ConvexPoints,
     HalfSpace,
@@ -34,7 +34,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.spatial import SpatialError, quaternion
+from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 
 G = 9.81
 Y = (0.0, 1.0, 0.0)

@@ -17,8 +17,8 @@ from contactlab.multibody.inverse_kinematics import (
     damped_step,
     inverse_kinematics,
 )
-from contactlab.spatial import RigidInertia, SpatialError, Transform
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial import RigidInertia, SpatialError, Transform
+from contactlab.multibody.spatial.errors import MultibodyError
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)
 entries = st.floats(-2.0, 2.0)

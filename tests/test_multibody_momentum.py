@@ -30,8 +30,8 @@ from contactlab.multibody import (
     potential_energy,
     zero_moment_point,
 )
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial.errors import MultibodyError
 
 seeds = st.integers(0, 10_000)
 few = settings(max_examples=25)

@@ -2,8 +2,8 @@ import pytest
 from test_multibody_batch import Slider
 
 from contactlab.multibody import Model, ModelBuilder, body_origins_overview, dof_overview, hierarchy_overview, joints
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial.errors import MultibodyError
 
 pytestmark = pytest.mark.nojit
 

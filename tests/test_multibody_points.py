@@ -25,7 +25,7 @@ from contactlab.multibody import (
     point_velocity_6d,
     random_configuration,
 )
-from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
 
 POINT = np.array([0.3, -0.2, 0.5])
 

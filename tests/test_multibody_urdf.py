@@ -31,6 +31,8 @@ from contactlab.multibody.joint_data import (
     velocity_limits,
 )
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Prismatic, Revolute
+from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial.errors import MultibodyError
 from contactlab.multibody.urdf import (
     UrdfBox,
     UrdfCapsule,
@@ -41,8 +43,6 @@ from contactlab.multibody.urdf import (
     UrdfSphere,
     UrdfWarning,
 )
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.errors import MultibodyError
 
 
 def by_hand(root_joint, gravity=(0.0, 0.0, -9.81)):

@@ -21,16 +21,16 @@ PACKAGES = [
     ),
 ]
 
-# Not of one kind: `lcp.solve` solves a problem, `contactlab.constraints.solve` has methods for systems of equations.
+# Not of one kind: `lcp.solve` solves a problem, `contactlab.multibody.constraints.solve` has methods for systems of equations.
 TWICE = {"solve"}
 
 BEFORE = [
-    ("contactlab.constraints", "delassus", "delassus_matrix"),
+    ("contactlab.multibody.constraints", "delassus", "delassus_matrix"),
     ("contactlab.event_driven", "Kink", "EventKink"),
-    ("contactlab.formulation", "ContactForce", "ContactLoad"),
+    ("contactlab.constraint_solver", "ContactForce", "ContactLoad"),
     ("contactlab.impact", "Motion", "ContactMotion"),
     ("contactlab.impact", "sweep", "impact_map"),
-    ("contactlab.plotting", "save", "save_figure"),
+    ("contactlab.view.plotting", "save", "save_figure"),
 ]
 
 

@@ -17,9 +17,9 @@ from test_record_crash import started, stop, watch
 import lcp
 from contactlab.cli import main
 from contactlab.lab import SweepError, race
-from contactlab.recording.lock import Lock, LockHeldError
-from contactlab.recording.storage import chunk_folder
 from contactlab.simulation import RecordError, Recording, simulate
+from contactlab.simulation.recording.lock import Lock, LockHeldError
+from contactlab.simulation.recording.storage import chunk_folder
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGSTOP and SIGKILL")

@@ -16,8 +16,8 @@ from rods import MASS, G, Rod
 
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, impact
-from contactlab.formulation import ContactPoint, problem_data_from
-from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.constraint_solver import ContactPoint, problem_data_from
+from contactlab.constraint_solver.acceleration import form_acceleration_lcp
 from contactlab.simulation import ModelBuilder, RigidInertia, Transform, joints
 from problem_data import ConstraintAccelProblemData
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import simulation_scenes
 
-from contactlab import plotting
 from contactlab.cli import main
-from contactlab.drawing import Camera, solid_of
-from contactlab.plotting.render import Item, rasterize, render
 from contactlab.simulation import Box, Sphere, TimeStepping, simulate
+from contactlab.view import plotting
+from contactlab.view.drawing import Camera, solid_of
+from contactlab.view.plotting.render import Item, rasterize, render
 
 PLOTS = (
     plotting.summary,

@@ -9,8 +9,8 @@ import simulation_scenes as scenes
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.strategy_solver import StrategySolver, solve_with_strategies
+from contactlab.constraint_solver.discretized import form_discretized_lcp
+from contactlab.constraint_solver.strategy_solver import StrategySolver, solve_with_strategies
 from contactlab.simulation import TimeStepping, simulate
 from problem_data import ConstraintVelProblemData
 

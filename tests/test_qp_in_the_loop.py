@@ -12,7 +12,7 @@ import contactlab.simulation as cs
 import lcp
 from contactlab import ConvexRelaxation, StaggeredProjections
 from contactlab.cli import main
-from contactlab.formulation.friction_backend import FrictionAnswer
+from contactlab.constraint_solver.friction_backend import FrictionAnswer
 from contactlab.simulation import Box, HalfSpace, Material, RigidInertia, SimulationConfigError, Sphere
 from contactlab.simulation.scene import SceneError, load_scene
 

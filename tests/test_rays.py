@@ -8,10 +8,10 @@ from collision_scenes import ROUND_AND_FLAT, random_pose, random_shape
 from joint_scenes import pendulum
 from mesh_shapes import notched_block
 
-from contactlab.contact import ContactError
-from contactlab.contact.detection import pack_shapes
-from contactlab.contact.detection.collide import first_hits
-from contactlab.contact.shapes.shape import pose_row
+from contactlab.collision import ContactError
+from contactlab.collision.detection import pack_shapes
+from contactlab.collision.detection.collide import first_hits
+from contactlab.collision.shapes.shape import pose_row
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import (
     Box,

@@ -15,9 +15,9 @@ import simulation_scenes as scenes
 from record_runs import LONG, STEPPER, same, stop_run
 
 import contactlab
-from contactlab.recording.storage import chunk_folder
-from contactlab.recording.writer import RecordWriter
 from contactlab.simulation import RecordError, Recording, RecordWriteError, TimeStepping, simulate
+from contactlab.simulation.recording.storage import chunk_folder
+from contactlab.simulation.recording.writer import RecordWriter
 from problem_data import files as npz_files
 
 
@@ -97,7 +97,7 @@ def test_a_kill_between_the_last_chunk_and_the_packed_file(tmp_path, monkeypatch
     def killed(*arguments):
         raise SystemExit
 
-    monkeypatch.setattr("contactlab.recording.writer.pack", killed)
+    monkeypatch.setattr("contactlab.simulation.recording.writer.pack", killed)
     with pytest.raises(SystemExit):
         simulate(scenes.tumble(), STEPPER, steps=100, path=path)
     monkeypatch.undo()
@@ -120,7 +120,7 @@ def test_a_kill_between_the_packed_file_and_the_removal_of_the_chunks(left, tmp_
             file.unlink()
         raise SystemExit
 
-    monkeypatch.setattr("contactlab.recording.writer._clear", killed)
+    monkeypatch.setattr("contactlab.simulation.recording.writer._clear", killed)
     with pytest.raises(SystemExit):
         simulate(scenes.tumble(), STEPPER, steps=60, path=path, chunk_steps=7, flush_seconds=0.0)
     monkeypatch.undo()
@@ -249,7 +249,7 @@ def test_going_on_where_there_is_nothing_begins(tmp_path, whole):
 def test_chunks_follow_the_clock(tmp_path, monkeypatch):
     """A piece is written once the interval has passed since the last one, and not before."""
     clock = [0.0]
-    monkeypatch.setattr("contactlab.recording.writer.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("contactlab.simulation.recording.writer.time.monotonic", lambda: clock[0])
     world = scenes.cube_at_rest()
     piece = {"time": np.zeros(1)}
     writer = RecordWriter.begin(tmp_path / "a.npz", world, STEPPER, world.initial_state(), flush_seconds=5.0, stamp={})

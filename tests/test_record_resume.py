@@ -30,7 +30,7 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.stepping.kernels.layout import PIVOT_BUDGET
+from contactlab.simulation.stepping.kernels.layout import PIVOT_BUDGET
 
 STEPS = 150
 WORLDS = {"tumble": scenes.tumble, "stack": lambda: stack(3), "pendulum": pendulum_and_box, "joints": busy}
@@ -113,7 +113,7 @@ def test_a_duration_counts_from_the_beginning_of_the_record(tmp_path):
 
 def test_large_records_are_mapped(tmp_path, monkeypatch):
     """Above the limit nothing is compressed, and opening reads nothing; numpy reads such a file, too."""
-    monkeypatch.setattr("contactlab.recording.storage.LOAD_BYTES", 1000)
+    monkeypatch.setattr("contactlab.simulation.recording.storage.LOAD_BYTES", 1000)
     monkeypatch.setattr("problem_data.files.BLOCK_BYTES", 3000)
     run, path = whole("tumble", "plain"), tmp_path / "a.npz"
     written = simulate(scenes.tumble(), STEPPERS["plain"], steps=STEPS, path=path, chunk_steps=9, flush_seconds=0.0)
@@ -136,7 +136,7 @@ def test_large_records_are_mapped(tmp_path, monkeypatch):
         assert np.array_equal(archive["v"], run.v)
     run.save(tmp_path / "b.npz", compress=True)
     assert (tmp_path / "b.npz").stat().st_size < path.stat().st_size
-    monkeypatch.setattr("contactlab.recording.storage.ARRAY_BYTES", 1000)
+    monkeypatch.setattr("contactlab.simulation.recording.storage.ARRAY_BYTES", 1000)
     with pytest.raises(RecordError, match="cannot be opened"):
         run.save(tmp_path / "b.npz", compress=True)
     assert same(Recording.open(tmp_path / "b.npz"), run)

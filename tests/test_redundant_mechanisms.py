@@ -9,9 +9,14 @@ from refusals import assert_messages
 import problem_data
 from contactlab import ConstraintSolveError, ConstraintSolver
 from contactlab import multibody as mb
-from contactlab.constraints import ConstraintSet, LoopConstraint, constraint_jacobian, constraint_position_error
-from contactlab.formulation import Stabilisation, problem_data_from
-from contactlab.formulation.blocks import factor_bilateral_rows
+from contactlab.constraint_solver import Stabilisation, problem_data_from
+from contactlab.constraint_solver.blocks import factor_bilateral_rows
+from contactlab.multibody.constraints import (
+    ConstraintSet,
+    LoopConstraint,
+    constraint_jacobian,
+    constraint_position_error,
+)
 from contactlab.multibody.joints import FloatingBase, Revolute
 from contactlab.simulation import (
     JointLimit,

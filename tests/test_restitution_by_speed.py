@@ -7,10 +7,9 @@ import pytest
 from refusals import assert_fields
 from simulation_scenes import G
 
-from contactlab.contact import ContactError, PowerLaw, combine
-from contactlab.formulation import ContactPoint, problem_data_from
+from contactlab.collision import ContactError, PowerLaw, combine
+from contactlab.constraint_solver import ContactPoint, problem_data_from
 from contactlab.impact import ALL_LAWS, Stronge, TangentialCompliance
-from contactlab.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation import (
     EventDriven,
     EventKind,
@@ -26,6 +25,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
+from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation.scene import SceneError, load_scene
 
 YIELDING = PowerLaw(0.6, speed=1.0, exponent=0.25, threshold=0.05, e_max=0.9)

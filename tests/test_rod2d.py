@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from contactlab import ConstraintSolver
-from contactlab.formulation import softening, spring_damper
+from contactlab.constraint_solver import softening, spring_damper
 from problem_data import ConstraintVelProblemData
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "rod2d"

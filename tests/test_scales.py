@@ -27,7 +27,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.verification.motion import shifting
+from contactlab.simulation.verification.motion import shifting
 
 # Of places in metres and angles, after some hundred steps with impacts.
 FAR = 1e-6

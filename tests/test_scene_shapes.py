@@ -12,7 +12,7 @@ from contactlab.simulation import Box, Capsule, Cylinder, HalfSpace, HeightField
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.simulation.scene.loading import value_at, with_overrides
 from contactlab.simulation.scene.table import read_document
-from contactlab.stepping import world_arrays
+from contactlab.simulation.stepping import world_arrays
 
 TERRAIN = """
 [[fixed]]

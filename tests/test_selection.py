@@ -13,9 +13,9 @@ from test_simulation_cone import sliding_brick
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance
-from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.forces import certify_cone_forces
-from contactlab.formulation.strategy_solver import StrategySolver
+from contactlab.constraint_solver.discretized import form_discretized_lcp
+from contactlab.constraint_solver.forces import certify_cone_forces
+from contactlab.constraint_solver.strategy_solver import StrategySolver
 from contactlab.simulation import (
     Box,
     HalfSpace,

@@ -9,6 +9,7 @@ from refusals import assert_messages
 from simulation_scenes import G, cube_at_rest, dropped_ball, tumble
 
 from contactlab.multibody import MultibodyError, angular_momentum, center_of_mass, center_of_mass_velocity
+from contactlab.multibody.spatial import SpatialError, quaternion
 from contactlab.simulation import (
     Batch,
     Box,
@@ -31,7 +32,6 @@ from contactlab.simulation import (
     sensors,
     simulate,
 )
-from contactlab.spatial import SpatialError, quaternion
 
 H = 1e-3
 TURN = Transform.rotation((1, 2, 3), 0.7, (0.1, -0.2, 0.05))

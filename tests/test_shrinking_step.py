@@ -9,7 +9,7 @@ from refusals import assert_fields
 from rods import G, M, Rod
 
 from contactlab import ConstraintSolveError, ConstraintSolver
-from contactlab.formulation import (
+from contactlab.constraint_solver import (
     impulse_softening,
     softening,
     spring_damper,
@@ -109,7 +109,7 @@ def test_what_the_callable_returns_is_checked() -> None:
 
 def test_softening_follows_the_step() -> None:
     """A compliant contact whose terms depend on h, given by a callable: the resting rod stays at any h in use."""
-    from contactlab.formulation import softening
+    from contactlab.constraint_solver import softening
 
     k = 1e3
 

@@ -7,8 +7,8 @@ import pytest
 import simulation_scenes as scenes
 from scene_texts import CUBE, write
 
-from contactlab.contact import combine_compliance
-from contactlab.formulation import spring_damper
+from contactlab.collision import combine_compliance
+from contactlab.constraint_solver import spring_damper
 from contactlab.simulation import (
     HalfSpace,
     Material,

@@ -10,8 +10,8 @@ from simulation_scenes import G, incline, one_body
 
 import lcp
 from contactlab import ConstraintSolver
-from contactlab.certificate import CONE_FORMULAS
-from contactlab.formulation.forces import certify_cone_forces
+from contactlab.constraint_solver.certificate import CONE_FORMULAS
+from contactlab.constraint_solver.forces import certify_cone_forces
 from contactlab.simulation import (
     SLIDE,
     STICK,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import simulation_scenes as scenes
 
-from contactlab.contact import tangent_frame
-from contactlab.contact.detection import collide
+from contactlab.collision import tangent_frame
+from contactlab.collision.detection import collide
 from contactlab.simulation import (
     OPEN,
     SLIDE,

@@ -165,7 +165,7 @@ def too_stiff(t, q, v):
 
 def test_motion_that_diverges_ends_with_a_word_on_it(monkeypatch):
     """Contacts at a distance of every corner would take 0.6 GB: the error names body, speed, h and what to lower."""
-    monkeypatch.setattr("contactlab.stepping.memory.memory_bytes", lambda: 50_000_000)
+    monkeypatch.setattr("contactlab.simulation.stepping.memory.memory_bytes", lambda: 50_000_000)
     with pytest.raises(SimulationError, match="memory does not suffice for a step with") as caught:
         simulate(
             flailing(),
@@ -188,7 +188,7 @@ def test_motion_that_diverges_ends_with_a_word_on_it(monkeypatch):
 
 def test_without_room_an_adaptive_stepper_tries_a_smaller_step(monkeypatch):
     """Within which fewer contacts are met."""
-    monkeypatch.setattr("contactlab.stepping.memory.memory_bytes", lambda: 50_000_000)
+    monkeypatch.setattr("contactlab.simulation.stepping.memory.memory_bytes", lambda: 50_000_000)
     world = flailing(height=1.0)
     start = world.initial_state()
     down = StepperState(start.q, np.where(np.arange(world.nv) == 2, -1000.0, 0.0))

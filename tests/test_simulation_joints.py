@@ -6,9 +6,9 @@ import joint_scenes as scenes
 import numpy as np
 import pytest
 
-from contactlab.constraints import LoopConstraint
-from contactlab.formulation import problem_data_from
-from contactlab.formulation.model_problem.drives import DriveTerm, RowKind
+from contactlab.constraint_solver import problem_data_from
+from contactlab.constraint_solver.model_problem.drives import DriveTerm, RowKind
+from contactlab.multibody.constraints import LoopConstraint
 from contactlab.simulation import (
     JointLimit,
     Model,
@@ -22,7 +22,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.stepping import world_arrays
+from contactlab.simulation.stepping import world_arrays
 
 H = 1e-3
 

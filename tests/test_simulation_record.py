@@ -11,8 +11,6 @@ from record_runs import same, stop_run
 from refusals import assert_fields, assert_messages
 
 import lcp
-from contactlab.recording.stepper_io import stepper_from_json, stepper_to_json
-from contactlab.recording.storage import chunk_folder
 from contactlab.simulation import (
     RecordError,
     Recording,
@@ -21,9 +19,11 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.stepping import world_arrays
-from contactlab.stepping.record_schema import RENAMED
-from contactlab.stepping.time_stepping import FORMER_OPTIONS
+from contactlab.simulation.recording.stepper_io import stepper_from_json, stepper_to_json
+from contactlab.simulation.recording.storage import chunk_folder
+from contactlab.simulation.stepping import world_arrays
+from contactlab.simulation.stepping.record_schema import RENAMED
+from contactlab.simulation.stepping.time_stepping import FORMER_OPTIONS
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from record_runs import same
 from simulation_scenes import tumble
 from test_simulation_sleep import piles
 
-from contactlab.drawing import playback_of
 from contactlab.simulation import (
     Recording,
     Simulation,
@@ -21,7 +20,8 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.stepping.record_schema import FIELDS
+from contactlab.simulation.stepping.record_schema import FIELDS
+from contactlab.view.drawing import playback_of
 
 H = 0.01
 

@@ -6,6 +6,7 @@ import simulation_scenes as scenes
 from refusals import assert_fields, assert_messages
 
 import lcp
+from contactlab.multibody.spatial import FieldError
 from contactlab.simulation import (
     Box,
     HalfSpace,
@@ -17,7 +18,6 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import FieldError
 
 pytestmark = pytest.mark.nojit
 

@@ -17,7 +17,7 @@ import test_tutorials
 
 import lcp
 from contactlab import multibody as mb
-from contactlab.formulation import ContactPoint, problem_data_from
+from contactlab.constraint_solver import ContactPoint, problem_data_from
 from contactlab.lab.datasets.recordings import load_planar_impacts
 from contactlab.simulation import (
     Box,

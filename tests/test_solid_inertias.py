@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from contactlab.multibody.spatial import SpatialError
 from contactlab.simulation import Capsule, ConvexPoints, Cylinder, Mesh, RigidInertia, Transform
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial import SpatialError
 
 # Corners of a box from 0 to 1 along each axis, and its faces, two triangles each, counter-clockwise from outside.
 CORNERS = np.array([(i, j, k) for i in (0.0, 1.0) for j in (0.0, 1.0) for k in (0.0, 1.0)])

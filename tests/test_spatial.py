@@ -11,8 +11,8 @@ from refusals import assert_fields
 
 from contactlab.multibody.kernels.integration import rotate_quaternion
 from contactlab.multibody.kernels.kinematics import quaternion_matrix
-from contactlab.spatial import RigidInertia, SpatialError, Transform, cross_force, cross_motion, quaternion
-from contactlab.spatial.transform import cross_matrix
+from contactlab.multibody.spatial import RigidInertia, SpatialError, Transform, cross_force, cross_motion, quaternion
+from contactlab.multibody.spatial.transform import cross_matrix
 
 entries = st.floats(-1.0, 1.0)
 quaternions = arrays(float, 4, elements=entries).filter(lambda q: np.linalg.norm(q) > 1e-3).map(quaternion.normalize)

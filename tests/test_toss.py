@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from refusals import assert_messages
 
 from contactlab.lab.datasets import CubeTosses, DatasetError, load_cube_tosses, save_cube_tosses
-from contactlab.spatial import quaternion
-from contactlab.studies import (
+from contactlab.lab.studies import (
     MODELS,
     RoundedCube,
     TossSettings,
@@ -24,6 +23,7 @@ from contactlab.studies import (
     simulate_toss,
     synthesize_tosses,
 )
+from contactlab.multibody.spatial import quaternion
 
 Arrays = dict[str, NDArray[np.generic]]
 SETTINGS = TossSettings(mu=0.2, edges=8, substeps=4)
@@ -171,7 +171,7 @@ def test_failed_toss_is_an_outcome(tosses: CubeTosses, monkeypatch: pytest.Monke
             )
         return recording
 
-    monkeypatch.setattr("contactlab.studies.simulate_toss", fail_on_the_second)
+    monkeypatch.setattr("contactlab.lab.studies.simulate_toss", fail_on_the_second)
     report = run_tosses(tosses, SETTINGS)
     assert [outcome.index for outcome in report.failures] == [1]
     assert "step 5" in report.failures[0].failure

@@ -6,7 +6,7 @@ import numpy as np
 from toss_ensembles import SPREAD, drawn_settings, energy_scores, medoid, path_errors
 from toss_fit import StartNoise, drawn_starts
 
-from contactlab.studies import TossSettings
+from contactlab.lab.studies import TossSettings
 
 TRUTH = TossSettings(mu=0.2, edges=8, substeps=3)
 

@@ -15,7 +15,7 @@ from contactlab.simulation import Recording
 
 pytest.importorskip("viser")
 
-from contactlab.tour import SCENES, tour
+from contactlab.view.tour import SCENES, tour
 
 DOCS = Path(__file__).parent.parent / "docs"
 PATIENCE = 60.0  # [s]

@@ -9,8 +9,8 @@ from test_selection import grasp
 
 import lcp
 from contactlab import impact
-from contactlab.formulation import VelocityCount, motion_is_unique
-from contactlab.formulation.discretized import form_discretized_lcp, form_impact_lcp
+from contactlab.constraint_solver import VelocityCount, motion_is_unique
+from contactlab.constraint_solver.discretized import form_discretized_lcp, form_impact_lcp
 from contactlab.simulation import TimeStepping, simulate
 from problem_data import ConstraintVelProblemData
 

@@ -13,7 +13,7 @@ from body_contact_scenes import (
 from mesh_shapes import flat, hull, notched_block, terrain
 
 from contactlab.cli import main
-from contactlab.contact.detection import distance
+from contactlab.collision.detection import distance
 from contactlab.simulation import (
     Box,
     Capsule,
@@ -32,8 +32,8 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.verification.pair_coverage import mesh_excess
-from contactlab.verification.proximity import ShapePose, core_of, nearest
+from contactlab.simulation.verification.pair_coverage import mesh_excess
+from contactlab.simulation.verification.proximity import ShapePose, core_of, nearest
 
 SCENES = {
     "stack": lambda: stack(3),

@@ -11,7 +11,7 @@ from test_selection import grasp
 
 import lcp
 from contactlab import ForceChoice
-from contactlab.certificate import SELECTED_WITHIN, VERIFIED_WITHIN
+from contactlab.constraint_solver.certificate import SELECTED_WITHIN, VERIFIED_WITHIN
 from contactlab.simulation import (
     Box,
     HalfSpace,
@@ -26,7 +26,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.verification import equal_compliance_check
+from contactlab.simulation.verification import equal_compliance_check
 
 
 def claimed(recording: Recording) -> Recording:

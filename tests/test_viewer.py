@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from contactlab.drawing import playback_of
 from contactlab.simulation import (
     Box,
     ConvexPoints,
@@ -27,7 +26,8 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.viewer import live, write_html_replay
+from contactlab.view.drawing import playback_of
+from contactlab.view.viewer import live, write_html_replay
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from collada_texts import collada
 
-from contactlab.contact import mesh_files
-from contactlab.drawing import SceneGeometry, parts, visual_meshes
-from contactlab.drawing.parts import BODIES, UNPAINTED
+from contactlab.collision import mesh_files
 from contactlab.multibody import UrdfWarning, body_poses
-from contactlab.recording.storage import read_meta
 from contactlab.simulation import (
     Box,
     Cylinder,
@@ -28,6 +25,9 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
+from contactlab.simulation.recording.storage import read_meta
+from contactlab.view.drawing import SceneGeometry, parts, visual_meshes
+from contactlab.view.drawing.parts import BODIES, UNPAINTED
 
 pytest.importorskip("trimesh")
 
@@ -260,7 +260,7 @@ def colors_sent(monkeypatch):
 @pytest.mark.filterwarnings("default")
 def test_viewer_replay_and_picture_show_the_same(robot, tmp_path, monkeypatch):
     """Replay, live view, server and pictures show visuals, or collision shapes if ``collision=True``."""
-    viewer, plotting = pytest.importorskip("contactlab.viewer"), pytest.importorskip("contactlab.plotting")
+    viewer, plotting = pytest.importorskip("contactlab.view.viewer"), pytest.importorskip("contactlab.view.plotting")
     pytest.importorskip("viser")
     pytest.importorskip("matplotlib")
     world = World.from_urdf(robot, floating_base=True)

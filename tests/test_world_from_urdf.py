@@ -11,7 +11,7 @@ import pytest
 from mesh_shapes import hull
 from refusals import assert_fields
 
-from contactlab.formulation import BridgeError
+from contactlab.constraint_solver import BridgeError
 from contactlab.multibody import (
     UrdfWarning,
     body_pose,
@@ -22,6 +22,7 @@ from contactlab.multibody import (
     random_configuration,
 )
 from contactlab.multibody.joints import Fixed, FloatingBase
+from contactlab.multibody.spatial import quaternion
 from contactlab.simulation import (
     Box,
     Capsule,
@@ -43,7 +44,6 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import quaternion
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
 
@@ -212,7 +212,7 @@ def test_a_refused_robot_leaves_the_builder_as_it_was(field, arguments):
 
 def test_hulls_of_fine_meshes_keep_their_extremes():
     """At most 256 corners, within a hundredth of the size of the full hull."""
-    from contactlab.contact.shapes.convex_points import coarse_hull, directions
+    from contactlab.collision.shapes.convex_points import coarse_hull, directions
 
     ball = hull(directions(2000))
     coarse = coarse_hull(ball.vertices)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.multibody import Model, ModelBuilder, joints, random_configuration
-from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
 
 #: Joints that "all" stands for.
 ALL = ("revolute", "prismatic", "helical", "screw", "spherical", "euler", "translation", "floating", "composite")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.spatial import quaternion
+from contactlab.multibody.spatial import quaternion
 
 DATA = Path(__file__).resolve().parent / "data"
 FIVE = DATA / "five_joints.urdf"

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.constraints import LoopConstraint
-from contactlab.contact import Box, Cylinder, HalfSpace, Material, PlacedShape, Sphere
+from contactlab.collision import Box, Cylinder, HalfSpace, Material, PlacedShape, Sphere
 from contactlab.multibody import ModelBuilder, joints, neutral
+from contactlab.multibody.constraints import LoopConstraint
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import PositionDrive, TimeStepping, VelocityDrive, WorldBuilder
-from contactlab.spatial import RigidInertia, Transform
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from depth import KINDS, Made, about, ground, turn

@@ -19,7 +19,7 @@ from small_scenes.machines import MACHINES
 from small_scenes.solids import SOLIDS
 
 from contactlab.simulation import TimeStepping, World
-from contactlab.world.mjcf import MjcfScene, load_mjcf
+from contactlab.simulation.world.mjcf import MjcfScene, load_mjcf
 
 KINDS: dict[str, Callable[[Draw], str]] = SOLIDS | MACHINES
 ALL = tuple(KINDS)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from contactlab.cli.arguments import command, option, positive, positive_integer, print_address, whole, write_and_report
 from contactlab.cli.records import StepClock, print_summary, write_html
-from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.collision import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.lab.progress import Progress
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 NAME = "contactlab_demo"
 # Parts of `contactlab warmup` that a second process compiles, in the order in which the demo needs them.
@@ -55,7 +55,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def _write(recording: Recording, folder: Path) -> None:
     """Write the record, then the pictures that the installed extras permit."""
-    from contactlab.plotting import save_figure, summary
+    from contactlab.view.plotting import save_figure, summary
 
     record = folder / f"{NAME}.npz"
     recording.save(record)
@@ -125,7 +125,7 @@ def _throw(random: np.random.Generator, y: float) -> tuple[NDArray[np.float64], 
 def tour(arguments: argparse.Namespace) -> int:
     """Serve six scenes to touch in the browser of this machine."""
     try:
-        from contactlab.tour import tour, write_replays
+        from contactlab.view.tour import tour, write_replays
 
         if arguments.html is not None:
             for path in write_replays(arguments.html):

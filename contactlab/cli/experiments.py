@@ -105,7 +105,7 @@ A lost case is not a failure of the command: the exit status is 1 only if no cas
 )
 def conform(arguments: argparse.Namespace) -> int:
     """Test engines against closed forms and known complaints; every score is computed."""
-    from contactlab import conformance
+    from contactlab.lab import conformance
 
     if arguments.list:
         for case in conformance.CASES:

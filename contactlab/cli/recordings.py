@@ -17,9 +17,9 @@ from contactlab.lab.datasets import load_cube_tosses
 from contactlab.lab.datasets.files import DatasetError, data_path, only_file
 from contactlab.lab.datasets.recordings import PlanarImpacts, load_planar_impacts
 from contactlab.lab.progress import Progress
-from contactlab.studies import LEFT_OUT, MODELS, TossReport, format_table, run_tosses
-from contactlab.studies.identification.report import finite_or_none
-from contactlab.studies.planar_fit import (
+from contactlab.lab.studies import LEFT_OUT, MODELS, TossReport, format_table, run_tosses
+from contactlab.lab.studies.identification.report import finite_or_none
+from contactlab.lab.studies.planar_fit import (
     PlanarFit,
     best_of,
     cross_validate,
@@ -136,8 +136,8 @@ Exit status: 0 identified, also at a bound; 1 not, with reason and advice in the
 )
 def identify(arguments: argparse.Namespace) -> int:
     """Find parameters in recordings, with 95 % intervals."""
-    from contactlab.studies.identification.problem import IdentificationError
-    from contactlab.studies.identification.report import open_recordings, report
+    from contactlab.lab.studies.identification.problem import IdentificationError
+    from contactlab.lab.studies.identification.report import open_recordings, report
 
     path = data_path(arguments.data)
     recordings = open_recordings(path, arguments.robot, threads=arguments.workers)
@@ -151,7 +151,7 @@ def identify(arguments: argparse.Namespace) -> int:
     print("\n".join(_lines(document)))
     kinds.write_json(arguments.json, document)
     if arguments.plot is not None:
-        from contactlab.plotting import plot_identified
+        from contactlab.view.plotting import plot_identified
 
         kinds.write_and_report("picture", lambda: plot_identified(arguments.plot, document))
     return 0 if document["verdict"] in ("found", "at_bound") else 1
@@ -239,7 +239,7 @@ def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -
 
     The first has the curve of the best fit. The second has the fits without additional terms.
     """
-    from contactlab.plotting import plot_error_curves, plot_restitution
+    from contactlab.view.plotting import plot_error_curves, plot_restitution
 
     approach = -np.einsum("ni,ni->n", data.normal, data.before)
     leaves = np.einsum("ni,ni->n", data.normal, data.after)

@@ -23,13 +23,13 @@ from contactlab.cli.arguments import (
     print_address,
     times,
 )
-from contactlab.drawing import visual_meshes
-from contactlab.formulation.blocks import lcp_size
+from contactlab.constraint_solver.blocks import lcp_size
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, SimulationConfigError, SimulationError, simulate
 from contactlab.simulation import verify as verify_recording
 from contactlab.simulation.explanation import Explanation, explain_failure
 from contactlab.simulation.scene import SceneError, load_scene
+from contactlab.view.drawing import visual_meshes
 from lcp.compiler import compilation_seconds
 
 
@@ -255,7 +255,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
     if arguments.html is not None:
         print(f"wrote {write_html(recording, arguments.html, collision=arguments.collision)}")
     if arguments.picture is not None:
-        from contactlab.plotting import picture
+        from contactlab.view.plotting import picture
 
         picture(recording, arguments.time, path=arguments.picture, collision=arguments.collision)
         print(f"wrote {arguments.picture}")
@@ -263,7 +263,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
         for path in write_plots(recording, arguments.plots):
             print(f"wrote {path}")
     if arguments.html is None and arguments.picture is None and arguments.plots is None:
-        from contactlab.viewer import show
+        from contactlab.view.viewer import show
 
         show(
             recording,
@@ -275,7 +275,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
 
 def write_html(recording: Recording, path: Path, *, collision: bool = False) -> Path:
     """Write the replay, with progress on standard error."""
-    from contactlab.viewer import write_html_replay
+    from contactlab.view.viewer import write_html_replay
 
     with Progress("writing the replay", "frames") as progress:
         return write_html_replay(recording, path, collision=collision, progress=progress.update)
@@ -283,7 +283,7 @@ def write_html(recording: Recording, path: Path, *, collision: bool = False) -> 
 
 def write_plots(recording: Recording, folder: Path) -> list[Path]:
     """Write all plots of a record into a folder, which is created if necessary."""
-    from contactlab import plotting
+    from contactlab.view import plotting
 
     folder.mkdir(parents=True, exist_ok=True)
     plots = (

@@ -13,10 +13,11 @@ import lcp
 from contactlab.cli.arguments import command, option
 from contactlab.cli.demo import SIDE_PARTS, demo_stepper, demo_world
 from contactlab.cli.side_process import is_of_use, side_process
-from contactlab.constraints import LoopConstraint
-from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+from contactlab.collision import Box, HalfSpace, Material, Sphere
+from contactlab.constraint_solver import JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.constraints import LoopConstraint
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import (
     ImplausibleWarning,
     Recording,
@@ -26,9 +27,8 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.stepping.driver import Driver
-from contactlab.stepping.kernels import layout
+from contactlab.simulation.stepping.driver import Driver
+from contactlab.simulation.stepping.kernels import layout
 from lcp.compiler import compile_for
 from lcp.compiler.kernel_files import VARIABLE, export_kernels
 
@@ -124,7 +124,7 @@ def _demo_driver() -> Driver:
 
 def _fallback() -> None:
     """Compile the fallback strategies, but not their entry from Python, which the demo's process compiles."""
-    from contactlab.stepping.kernels.next_island import run_fallback_strategies
+    from contactlab.simulation.stepping.kernels.next_island import run_fallback_strategies
 
     # Without the compiler, or with a release that was not tested, there is no inner kernel.
     entry: Any = getattr(run_fallback_strategies, "inner", run_fallback_strategies)

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import HalfSpace, RestitutionLaw, Sphere, tangent_frame
-from contactlab.contact.material import combine
+from contactlab.collision import HalfSpace, RestitutionLaw, Sphere, tangent_frame
+from contactlab.collision.material import combine
 from contactlab.multibody import (
     Kinematics,
     Model,
@@ -33,11 +33,11 @@ from contactlab.multibody import (
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.packing import structure
 from contactlab.multibody.points import columns
-from contactlab.recording.long_steps import DEPTH
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.world.collision_filter import build_collision_filter
-from contactlab.world.errors import SimulationConfigError
-from contactlab.world.world import World
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.simulation.recording.long_steps import DEPTH
+from contactlab.simulation.world.collision_filter import build_collision_filter
+from contactlab.simulation.world.errors import SimulationConfigError
+from contactlab.simulation.world.world import World
 
 
 @dataclass(frozen=True, eq=False)

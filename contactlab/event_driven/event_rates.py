@@ -39,8 +39,8 @@ from contactlab.multibody import (
     point_velocity_derivatives,
 )
 from contactlab.multibody.derivatives import STENCIL, STEP
-from contactlab.spatial.arrays import FloatArray
-from contactlab.world.errors import SimulationConfigError
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.simulation.world.errors import SimulationConfigError
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 import lcp
-from contactlab.constraint_solver import ConstraintSolver
+from contactlab.constraint_solver.acceleration import form_acceleration_lcp
+from contactlab.constraint_solver.solution import AccelerationSolution, ConstraintSolveError
+from contactlab.constraint_solver.solver import ConstraintSolver
 from contactlab.event_driven.candidates import Candidate, PairKinematics
 from contactlab.event_driven.phase import ContactMode, InconsistentContact, Instant, Mode, Phase
-from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
 from contactlab.impact import ImpactLaw, ImpactProblem, Newton
 from contactlab.impact.collision import pyramid_tangents
 from contactlab.impact.single import NoSeparationError, single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 # Relative to the weight-like load (forces) or the free acceleration (accelerations): smaller values count as zero.

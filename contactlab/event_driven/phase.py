@@ -25,7 +25,7 @@ import numpy as np
 
 from contactlab.event_driven.candidates import Candidate, PairKinematics
 from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
 if TYPE_CHECKING:

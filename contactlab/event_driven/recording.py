@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.contact import RestitutionLaw
+from contactlab.collision import RestitutionLaw
 from contactlab.event_driven.candidates import BallBallPair, Candidate, find_candidates
 from contactlab.multibody import difference, integrate, kinematics
-from contactlab.recording.environment import environment
-from contactlab.recording.record import RecordError
-from contactlab.recording.recording import html_of
-from contactlab.recording.storage import writing
-from contactlab.recording.world_io import world_from_json, world_to_json
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import OPEN, SLIDE, STICK, ContactContext, ContactTable
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.simulation.recording.environment import environment
+from contactlab.simulation.recording.record import RecordError
+from contactlab.simulation.recording.recording import html_of
+from contactlab.simulation.recording.storage import writing
+from contactlab.simulation.recording.world_io import world_from_json, world_to_json
+from contactlab.simulation.stepping.contact_table import OPEN, SLIDE, STICK, ContactContext, ContactTable
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 from problem_data import ConstraintVelProblemData, ProblemDataError
 from problem_data.files import NpzFile, Source, write_npz
 from problem_data.io import inertia_members, velocity_members, velocity_problem

@@ -39,10 +39,10 @@ from contactlab.event_driven.phase import (
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.impact.collision import pyramid_tangents
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
-from contactlab.spatial.arrays import FloatArray
-from contactlab.world.errors import SimulationConfigError
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.simulation.world.errors import SimulationConfigError
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 from problem_data import ConstraintVelProblemData
 
 if TYPE_CHECKING:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import ContactError, check_edges
+from contactlab.collision import ContactError, check_edges
 from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
-from contactlab.recording.notices import ImplausibleWarning
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
-from contactlab.spatial.errors import warn_caller
-from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
-from contactlab.world.errors import SimulationConfigError
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.multibody.spatial.errors import warn_caller
+from contactlab.simulation.recording.notices import ImplausibleWarning
+from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
+from contactlab.simulation.world.errors import SimulationConfigError
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 
 if TYPE_CHECKING:
-    from contactlab.stepping.callbacks import Tau
+    from contactlab.simulation.stepping.callbacks import Tau
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,8 @@ from contactlab.event_driven.event_rates import (
 from contactlab.event_driven.phase import Arc, ContactMode, Mode, RunTrace, coupling
 from contactlab.event_driven.recording import EventKind, EventRecording
 from contactlab.multibody import kinematics
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.world.errors import SimulationConfigError
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.simulation.world.errors import SimulationConfigError
 
 # Events closer than this [s] are simultaneous.
 _SIMULTANEOUS = 1e-9

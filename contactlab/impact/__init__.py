@@ -6,7 +6,7 @@ Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the mom
 
 from typing import TYPE_CHECKING
 
-from contactlab.contact import PowerLaw, RestitutionLaw
+from contactlab.collision import PowerLaw, RestitutionLaw
 from contactlab.impact.collision import Collision, ImpactProblem, Restitution
 from contactlab.impact.compare import Comparison, ContactMotion, ImpactMap, all_laws, compare, impact_map, uniqueness
 from contactlab.impact.law import ImpactLaw, ImpactOutcome, ImpactStatus, SequentialLaw
@@ -15,8 +15,8 @@ from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.painleve import InstantMode, PainleveMap, painleve_map, painleve_scan, painleve_threshold
 from contactlab.impact.single import Phase, RouthDiagram, Segment, SingleImpact, State, routh_diagram
 from contactlab.impact.single_laws import Brach, ChatterjeeRuina, Smith, TangentialCompliance
+from contactlab.multibody.spatial.errors import ImpactError
 from contactlab.naming import module_hooks
-from contactlab.spatial.errors import ImpactError
 
 #: All laws, as classes; `all_laws` has the three laws with an order, in both orders.
 ALL_LAWS = (Newton, Poisson, Stronge, ChatterjeeRuina, Brach, Smith, TangentialCompliance)

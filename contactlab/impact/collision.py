@@ -16,11 +16,11 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import RestitutionLaw
-from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
-from contactlab.formulation.discretized import add_bilateral_forces
-from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.errors import ImpactError
+from contactlab.collision import RestitutionLaw
+from contactlab.constraint_solver.blocks import UnilateralRows, unilateral_rows
+from contactlab.constraint_solver.discretized import add_bilateral_forces
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.errors import ImpactError
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
 #: A coefficient, or a law that depends on speed, for all contacts; or one number or law per contact.

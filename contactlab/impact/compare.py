@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.solution import ConstraintSolveError
-from contactlab.formulation.uniqueness import Uniqueness, motion_is_unique
+from contactlab.constraint_solver.solution import ConstraintSolveError
+from contactlab.constraint_solver.uniqueness import Uniqueness, motion_is_unique
 from contactlab.impact.collision import ImpactProblem, Restitution
 from contactlab.impact.law import ImpactLaw, ImpactOutcome, with_newtons_terms
 from contactlab.impact.ordered_laws import Newton, Poisson, Stronge
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.multibody.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 

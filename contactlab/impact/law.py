@@ -18,11 +18,11 @@ from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from contactlab.certificate import Certificate
+from contactlab.constraint_solver.certificate import Certificate
 from contactlab.impact.collision import Collision, ImpactProblem, Restitution, check_restitution, coefficients
 from contactlab.impact.single import Ending, NoSeparationError, SingleImpact, single_impact
-from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.errors import ImpactError
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 # Growth of the energy by rounding, relative to the energy before.

@@ -38,10 +38,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lcp
-from contactlab.constraint_solver import ConstraintSolver
-from contactlab.formulation.discretized import form_impact_lcp, recover_forces
-from contactlab.formulation.forces import certify_forces
-from contactlab.formulation.solution import ConstraintSolveError, advice_on
+from contactlab.constraint_solver.discretized import form_impact_lcp, recover_forces
+from contactlab.constraint_solver.forces import certify_forces
+from contactlab.constraint_solver.solution import ConstraintSolveError, advice_on
+from contactlab.constraint_solver.solver import ConstraintSolver
 from contactlab.impact.collision import ImpactProblem, Restitution, coefficients, pyramid_tangents
 from contactlab.impact.law import (
     ImpactOutcome,
@@ -54,8 +54,8 @@ from contactlab.impact.law import (
     with_normal_terms,
 )
 from contactlab.impact.single import Ending
-from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, finite_number
+from contactlab.multibody.spatial.errors import ImpactError
 
 
 @dataclass(frozen=True, eq=False)

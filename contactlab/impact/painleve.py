@@ -21,12 +21,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.acceleration import AccelerationLCP, form_acceleration_lcp
-from contactlab.formulation.blocks import free_motion
-from contactlab.formulation.uniqueness import VelocityCount, motion_is_unique
+from contactlab.constraint_solver.acceleration import AccelerationLCP, form_acceleration_lcp
+from contactlab.constraint_solver.blocks import free_motion
+from contactlab.constraint_solver.uniqueness import VelocityCount, motion_is_unique
 from contactlab.impact.compare import parameter_grid, problem_at
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
-from contactlab.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
+from contactlab.multibody.spatial.errors import ImpactError
 from problem_data import ConstraintAccelProblemData
 
 # Relative to the largest force or acceleration: smaller values count as zero.

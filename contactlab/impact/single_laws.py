@@ -33,8 +33,8 @@ import numpy as np
 from contactlab.impact.collision import Collision
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import NoSeparationError, SingleImpact, invariant_direction
-from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, finite_number
+from contactlab.multibody.spatial.errors import ImpactError
 
 # Slip, relative to the contact's speed, that counts as zero.
 _NO_SLIP = 1e-12

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.learning.task import ActionMap, Controls, LearningError, Mask, Noise, Snapshot, Targets, Task, Torques
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.naming import module_hooks
-from contactlab.recording import SimulationError
 from contactlab.simulation import Batch
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.world.errors import SimulationConfigError, whole_number
-from contactlab.world.sensors import Sensor
-from contactlab.world.world import World
+from contactlab.simulation.recording import SimulationError
+from contactlab.simulation.world.errors import SimulationConfigError, whole_number
+from contactlab.simulation.world.sensors import Sensor
+from contactlab.simulation.world.world import World
 
 try:
     from gymnasium import Env as BaseEnv
@@ -229,7 +229,7 @@ class Env(BaseEnv):
     >>> from contactlab.learning import Env, Task, Torques
     >>> from contactlab.multibody import ModelBuilder, joints
     >>> from contactlab.simulation import TimeStepping, WorldBuilder
-    >>> from contactlab.spatial import RigidInertia
+    >>> from contactlab.multibody.spatial import RigidInertia
     >>> model, builder = ModelBuilder(), WorldBuilder()
     >>> rod = RigidInertia(1.0, (0, 0, -0.5), inertia=0.1 * np.eye(3))
     >>> _ = model.add_body("rod", joint=joints.Revolute((0, 1, 0)), inertia=rod)

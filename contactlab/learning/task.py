@@ -10,17 +10,17 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.formulation.model_problem import JointLimit
-from contactlab.formulation.model_problem.drives import Drive
+from contactlab.constraint_solver.model_problem import JointLimit
+from contactlab.constraint_solver.model_problem.drives import Drive
 from contactlab.multibody import integrate
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number, read_only
-from contactlab.spatial.errors import close_names
-from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.world.errors import SimulationConfigError, whole_number
-from contactlab.world.mjcf import MjcfRobot
-from contactlab.world.sensors import Sensor
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, finite_number, read_only
+from contactlab.multibody.spatial.errors import close_names
+from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.world.errors import SimulationConfigError, whole_number
+from contactlab.simulation.world.mjcf import MjcfRobot
+from contactlab.simulation.world.sensors import Sensor
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 
 T = TypeVar("T")
 

@@ -117,10 +117,10 @@ from contactlab.multibody.points import (
     point_velocity,
     point_velocity_6d,
 )
+from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial.errors import MultibodyError
 from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
 from contactlab.naming import module_hooks
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.errors import MultibodyError
 
 __all__ = [
     "BodySpec",

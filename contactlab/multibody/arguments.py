@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, SINGULAR
-from contactlab.spatial.arrays import FloatArray, finite_array
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array
+from contactlab.multibody.spatial.errors import MultibodyError
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import BodySpec, Model

@@ -13,10 +13,10 @@ from contactlab.multibody.joint_data import JointLimits
 from contactlab.multibody.joints import CustomJoint, Fixed, Joint
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import MultibodyError, check_type, close_names
-from contactlab.spatial.inertia import RigidInertia
-from contactlab.spatial.transform import Transform
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.multibody.spatial.errors import MultibodyError, check_type, close_names
+from contactlab.multibody.spatial.inertia import RigidInertia
+from contactlab.multibody.spatial.transform import Transform
 
 
 class ModelBuilder:

@@ -25,8 +25,8 @@ from contactlab.multibody.kinematics import (
 )
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import world_mass
-from contactlab.spatial.arrays import FloatArray, finite_array, unit_axis
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, unit_axis
+from contactlab.multibody.spatial.errors import MultibodyError
 
 _NONE = np.zeros(0)
 

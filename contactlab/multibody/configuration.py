@@ -13,9 +13,9 @@ from contactlab.multibody.arguments import bad_configuration, check_finite, chec
 from contactlab.multibody.joints import CustomJoint, evaluated
 from contactlab.multibody.kinematics import BatchOperands, batched, check_batch, operand
 from contactlab.multibody.model import Model
-from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray, finite_array
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial import quaternion
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array
+from contactlab.multibody.spatial.errors import MultibodyError
 
 
 def neutral(model: Model) -> FloatArray:

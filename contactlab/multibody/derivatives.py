@@ -29,7 +29,7 @@ from contactlab.multibody.kinematics import (
 )
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import world_mass
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import FloatArray
 
 # one look-up less in a very short call
 _empty = np.empty

@@ -34,8 +34,8 @@ from contactlab.multibody.kinematics import (
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
-from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, set_fields
+from contactlab.multibody.spatial.errors import MultibodyError
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
 

@@ -16,10 +16,10 @@ from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
-from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray, finite_array, set_fields
-from contactlab.spatial.errors import MultibodyError, check_type
-from contactlab.spatial.transform import Transform
+from contactlab.multibody.spatial import quaternion
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, set_fields
+from contactlab.multibody.spatial.errors import MultibodyError, check_type
+from contactlab.multibody.spatial.transform import Transform
 
 _ORIGIN = np.zeros(3)
 

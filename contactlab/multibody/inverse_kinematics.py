@@ -21,8 +21,8 @@ from contactlab.multibody.ik_targets import (
 )
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.spatial.errors import MultibodyError, check_type, check_whole
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.multibody.spatial.errors import MultibodyError, check_type, check_whole
 
 __all__ = [
     "CenterOfMassTarget",

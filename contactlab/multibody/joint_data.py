@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import check_finite, checked
 from contactlab.multibody.joints import Joint
 from contactlab.multibody.kernels import codes
-from contactlab.spatial.arrays import FloatArray, read_only
-from contactlab.spatial.errors import MultibodyError, close_names
+from contactlab.multibody.spatial.arrays import FloatArray, read_only
+from contactlab.multibody.spatial.errors import MultibodyError, close_names
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.kernels import codes
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, set_fields, unit_axis
-from contactlab.spatial.errors import MultibodyError, check_type
-from contactlab.spatial.transform import Transform
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, set_fields, unit_axis
+from contactlab.multibody.spatial.errors import MultibodyError, check_type
+from contactlab.multibody.spatial.transform import Transform
 
 __all__ = [
     "ALL_JOINTS",

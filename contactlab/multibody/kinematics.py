@@ -20,9 +20,9 @@ from contactlab.multibody.arguments import check_finite, checked, checked_vector
 from contactlab.multibody.joints import evaluated
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import MultibodyError, check_type, check_whole
-from contactlab.spatial.transform import Transform
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.multibody.spatial.errors import MultibodyError, check_type, check_whole
+from contactlab.multibody.spatial.transform import Transform
 from lcp.interruptible import map_threads
 
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))

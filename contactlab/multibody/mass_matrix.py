@@ -23,8 +23,8 @@ from contactlab.multibody.kinematics import (
 )
 from contactlab.multibody.model import Model
 from contactlab.multibody.packing import structure
-from contactlab.spatial.arrays import FloatArray, IntArray, read_only
-from contactlab.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
+from contactlab.multibody.spatial.errors import MultibodyError
 
 
 @dataclass(frozen=True, eq=False)

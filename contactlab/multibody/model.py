@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.joint_data import JointLimits
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical, evaluated
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
-from contactlab.spatial.errors import MultibodyError, close_names
-from contactlab.spatial.inertia import RigidInertia
-from contactlab.spatial.transform import Transform
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
+from contactlab.multibody.spatial.errors import MultibodyError, close_names
+from contactlab.multibody.spatial.inertia import RigidInertia
+from contactlab.multibody.spatial.transform import Transform
 
 if TYPE_CHECKING:
     from contactlab.multibody.builder import ModelBuilder

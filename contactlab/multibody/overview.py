@@ -11,7 +11,7 @@ from contactlab.multibody.kernels import codes
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import FloatArray
 from lcp.result import html_table
 
 

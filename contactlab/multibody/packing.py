@@ -17,10 +17,10 @@ from contactlab.multibody.kernels.codes import (
     work_size,
 )
 from contactlab.multibody.model import WORLD, BodySpec, Model, PackedModel
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.spatial.errors import MultibodyError
-from contactlab.spatial.inertia import RigidInertia, round_off
-from contactlab.spatial.transform import Transform
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.inertia import RigidInertia, round_off
+from contactlab.multibody.spatial.transform import Transform
 
 
 @dataclass(eq=False)

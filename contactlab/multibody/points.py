@@ -19,8 +19,8 @@ from contactlab.multibody.kinematics import (
     velocity,
 )
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.transform import Transform
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.transform import Transform
 
 #: The origin of a body, in its own coordinates.
 ORIGIN = np.zeros(3)

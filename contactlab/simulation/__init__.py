@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.certificate import ForceChoice
-from contactlab.contact import (
+from contactlab.collision import (
     Box,
     Capsule,
     ConvexPoints,
@@ -18,6 +17,11 @@ from contactlab.contact import (
     Sphere,
     load_mesh,
 )
+from contactlab.constraint_solver import JointLimit
+from contactlab.constraint_solver.certificate import ForceChoice
+from contactlab.constraint_solver.model_problem import drives
+from contactlab.constraint_solver.model_problem.drives import *  # noqa: F403  # its __all__
+from contactlab.derivatives import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
 from contactlab.event_driven import (
     Event,
     EventDriven,
@@ -28,13 +32,12 @@ from contactlab.event_driven import (
     Transition,
     transition,
 )
-from contactlab.formulation import JointLimit
-from contactlab.formulation.model_problem import drives
-from contactlab.formulation.model_problem.drives import *  # noqa: F403  # its __all__
-from contactlab.linearization import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
 from contactlab.multibody import Model, ModelBuilder, joints
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.naming import module_hooks
-from contactlab.recording import (
+from contactlab.simulation.batch import Batch, rollout
+from contactlab.simulation.batch_runs import Rollout
+from contactlab.simulation.recording import (
     ENTRIES,
     ContactEvent,
     EnergyLedger,
@@ -47,12 +50,9 @@ from contactlab.recording import (
     SolverStatistics,
     UncertifiedTable,
 )
-from contactlab.simulation.batch import Batch, rollout
-from contactlab.simulation.batch_runs import Rollout
 from contactlab.simulation.simulate_run import simulate
 from contactlab.simulation.simulation_run import Simulation
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.stepping import (
+from contactlab.simulation.stepping import (
     OPEN,
     SLIDE,
     STICK,
@@ -68,9 +68,9 @@ from contactlab.stepping import (
     find_contacts,
     transfer_state,
 )
-from contactlab.stepping.wrenches import Wrench
-from contactlab.verification import VerificationFailure, VerificationReport, verify
-from contactlab.world import (
+from contactlab.simulation.stepping.wrenches import Wrench
+from contactlab.simulation.verification import VerificationFailure, VerificationReport, verify
+from contactlab.simulation.world import (
     Collider,
     ConstantVelocity,
     Conveyor,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.recording.notices import Notice, new_kinds, warn_of
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.batch_runs import (
     BatchRuns,
     BatchWorlds,
@@ -27,16 +27,16 @@ from contactlab.simulation.batch_runs import (
     states_of,
 )
 from contactlab.simulation.batch_worker import StateHistory, arrays_of_run, copy_of_states
+from contactlab.simulation.recording.notices import Notice, new_kinds, warn_of
 from contactlab.simulation.simulation_run import LOOK, MOST, checked_array
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.contact_table import ContactContext, ContactTable
-from contactlab.stepping.step_result import JointTable
-from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.stepping.wrenches import Wrenches, checked_wrenches
-from contactlab.world.errors import SimulationConfigError, whole_number
-from contactlab.world.sensors import Sensor
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.simulation.stepping.contact_table import ContactContext, ContactTable
+from contactlab.simulation.stepping.step_result import JointTable
+from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.stepping.wrenches import Wrenches, checked_wrenches
+from contactlab.simulation.world.errors import SimulationConfigError, whole_number
+from contactlab.simulation.world.sensors import Sensor
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 from lcp.interruptible import available_cpus
 
 Mask = NDArray[np.bool_]
@@ -72,8 +72,8 @@ class Batch:
     Examples
     --------
     >>> import contactlab.simulation as cs
-    >>> from contactlab.contact import Box, HalfSpace, Material
-    >>> from contactlab.spatial import RigidInertia
+    >>> from contactlab.collision import Box, HalfSpace, Material
+    >>> from contactlab.multibody.spatial import RigidInertia
     >>> builder, half = cs.WorldBuilder(), (0.1, 0.1, 0.1)
     >>> _ = builder.add_half_space("floor", HalfSpace(), Material(0.5))
     >>> inertia = RigidInertia.solid_box(1.0, half)

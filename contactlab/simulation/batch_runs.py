@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.recording.long_steps import StepMotions
-from contactlab.recording.notices import Notice, long_step_notices
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.batch_worker import (
     CHUNK,
     MIN_PARALLEL_SECONDS,
@@ -27,23 +26,24 @@ from contactlab.simulation.batch_worker import (
     write_run,
 )
 from contactlab.simulation.notice_monitor import NoticeMonitor
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.callbacks import StepCallbacks, poses_at
-from contactlab.stepping.contact_table import ContactTable
-from contactlab.stepping.kernels.batch_layout import QUEUE_LENGTH, SHUTDOWN, STEPS, BatchState
-from contactlab.stepping.prepared import (
+from contactlab.simulation.recording.long_steps import StepMotions
+from contactlab.simulation.recording.notices import Notice, long_step_notices
+from contactlab.simulation.stepping.callbacks import StepCallbacks, poses_at
+from contactlab.simulation.stepping.contact_table import ContactTable
+from contactlab.simulation.stepping.kernels.batch_layout import QUEUE_LENGTH, SHUTDOWN, STEPS, BatchState
+from contactlab.simulation.stepping.prepared import (
     Prepared,
     checked_state,
     layout_difference,
     prepare,
 )
-from contactlab.stepping.record_schema import Rows, columns_of
-from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.stepping.wrenches import Wrench, applied_by
-from contactlab.world.errors import SimulationConfigError
-from contactlab.world.sensors import Sensor, StepView
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.simulation.stepping.record_schema import Rows, columns_of
+from contactlab.simulation.stepping.time_stepping import TimeStepping, check_run
+from contactlab.simulation.stepping.wrenches import Wrench, applied_by
+from contactlab.simulation.world.errors import SimulationConfigError
+from contactlab.simulation.world.sensors import Sensor, StepView
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 from lcp.interruptible import POLL_SECONDS, ThreadTeam, cpu_seconds
 
 

@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contactlab.recording.failure import simulation_error
-from contactlab.recording.notices import Notice
-from contactlab.recording.recording import Recording
+from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.simulation.notice_monitor import NoticeMonitor
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.driver import Driver
-from contactlab.stepping.kernels import batch_layout
-from contactlab.stepping.kernels.batch_layout import ACTIVE_THREADS, WORDS, BatchState, ChunkStart, JointWarmStart
-from contactlab.stepping.packing import as_array
-from contactlab.stepping.prepared import Prepared, StateArrays
-from contactlab.stepping.record_schema import new_rows, row_lengths
-from contactlab.world.state import StepperState
+from contactlab.simulation.recording.failure import simulation_error
+from contactlab.simulation.recording.notices import Notice
+from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.stepping.driver import Driver
+from contactlab.simulation.stepping.kernels import batch_layout
+from contactlab.simulation.stepping.kernels.batch_layout import (
+    ACTIVE_THREADS,
+    WORDS,
+    BatchState,
+    ChunkStart,
+    JointWarmStart,
+)
+from contactlab.simulation.stepping.packing import as_array
+from contactlab.simulation.stepping.prepared import Prepared, StateArrays
+from contactlab.simulation.stepping.record_schema import new_rows, row_lengths
+from contactlab.simulation.world.state import StepperState
 from lcp.interruptible import cpu_seconds
 
 if TYPE_CHECKING:
@@ -172,7 +178,7 @@ class StepWorker:
                 line.back.append(order[batch_layout.CLAIMED_RUN])
                 order[batch_layout.CLAIMED_RUN] = -1
             if order[batch_layout.AT_WORK]:
-                from contactlab.stepping.kernels.batch_swap import mark_idle
+                from contactlab.simulation.stepping.kernels.batch_swap import mark_idle
 
                 order[batch_layout.AT_WORK] = 0
                 mark_idle(line.words)
@@ -190,7 +196,7 @@ class StepWorker:
         assert task is not None
 
         def make() -> BoundCall:
-            from contactlab.stepping.kernels.batch_swap import process_queue
+            from contactlab.simulation.stepping.kernels.batch_swap import process_queue
             from lcp.compiler.bound_call import BoundCall
 
             calls = {}
@@ -211,7 +217,7 @@ class StepWorker:
         work, chunk = self._driver.work, self._driver.chunk
 
         def make() -> BoundCall:
-            from contactlab.stepping.kernels.batch_swap import enter_exchange
+            from contactlab.simulation.stepping.kernels.batch_swap import enter_exchange
             from lcp.compiler.bound_call import BoundCall
 
             given = slots, self._start, self._order, work, self._joints, chunk, *self._rest

@@ -15,19 +15,19 @@ import numpy as np
 
 import lcp
 import problem_data
-from contactlab.formulation.discretized import form_cone_problem, form_discretized_lcp
-from contactlab.formulation.friction_backend import FrictionBackend
-from contactlab.formulation.solution import advice_on
-from contactlab.recording.failure import SimulationError
-from contactlab.recording.record import RecordError
-from contactlab.recording.recording import Recording
-from contactlab.recording.storage import META
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping import EXTERNAL_ID
-from contactlab.stepping.driver import Driver
-from contactlab.stepping.island_view import IslandView, ViewedContact
-from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.world.world import World
+from contactlab.constraint_solver.discretized import form_cone_problem, form_discretized_lcp
+from contactlab.constraint_solver.friction_backend import FrictionBackend
+from contactlab.constraint_solver.solution import advice_on
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.simulation.recording.failure import SimulationError
+from contactlab.simulation.recording.record import RecordError
+from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording.storage import META
+from contactlab.simulation.stepping import EXTERNAL_ID
+from contactlab.simulation.stepping.driver import Driver
+from contactlab.simulation.stepping.island_view import IslandView, ViewedContact
+from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.world.world import World
 from problem_data import ConstraintVelProblemData
 from problem_data.files import NpzFile
 from problem_data.validation import ProblemFileError

@@ -13,15 +13,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from contactlab.recording import notices
-from contactlab.recording.recording import Recording
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.driver import Driver
-from contactlab.stepping.record_schema import row_lengths, rows_of_chunks, start_rows
-from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.world.motion import Conveyor
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.simulation.recording import notices
+from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.stepping.driver import Driver
+from contactlab.simulation.stepping.record_schema import row_lengths, rows_of_chunks, start_rows
+from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.world.motion import Conveyor
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 
 
 class NoticeMonitor:

@@ -13,22 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.recording.failure import simulation_error
-from contactlab.recording.notices import warn_of
-from contactlab.recording.recording import Recording
-from contactlab.recording.writer import RecordWriter
+from contactlab.multibody.spatial.arrays import finite_number
 from contactlab.simulation.notice_monitor import default_progress
-from contactlab.spatial.arrays import finite_number
-from contactlab.stepping.callbacks import Contacts, Targets, Tau, contact_supplier
-from contactlab.stepping.driver import Driver, acquire_driver, release_driver
-from contactlab.stepping.memory import LITTLE, memory_bytes
-from contactlab.stepping.record_schema import Rows, rows_of_chunks
-from contactlab.stepping.step_result import StepResult
-from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
-from contactlab.world.errors import SimulationConfigError, whole_number
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.simulation.recording.failure import simulation_error
+from contactlab.simulation.recording.notices import warn_of
+from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording.writer import RecordWriter
+from contactlab.simulation.stepping.callbacks import Contacts, Targets, Tau, contact_supplier
+from contactlab.simulation.stepping.driver import Driver, acquire_driver, release_driver
+from contactlab.simulation.stepping.memory import LITTLE, memory_bytes
+from contactlab.simulation.stepping.record_schema import Rows, rows_of_chunks
+from contactlab.simulation.stepping.step_result import StepResult
+from contactlab.simulation.stepping.time_stepping import TimeStepping, check_run
+from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
+from contactlab.simulation.world.errors import SimulationConfigError, whole_number
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 from lcp.compiler import compilation_seconds
 from lcp.interruptible import cpu_seconds
 
@@ -101,7 +101,7 @@ def simulate(
         if standard error is a terminal; parallel runs report nothing.
     watch
         Called with the result of every step, as `TimeStepping.step` returns it; with ``chunk_steps``, only after each
-        chunk and after the last step. `contactlab.viewer.live` shows the results.
+        chunk and after the last step. `contactlab.view.viewer.live` shows the results.
     chunk_steps
         Number of steps before the loop returns to Python: Ctrl-C, ``progress`` and ``watch`` wait that long. None: 1
         with ``watch``; otherwise at most 256, and about a tenth of a second.

@@ -10,28 +10,28 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.linearization import Linearization, Parameter
-from contactlab.linearization.linearize import StepLinearizer
+from contactlab.derivatives import Linearization, Parameter
+from contactlab.derivatives.linearize import StepLinearizer
 from contactlab.multibody import body_poses, point_velocity_6d
-from contactlab.recording.failure import simulation_error
-from contactlab.recording.long_steps import StepMotions
-from contactlab.recording.notices import GAIN, Notice, long_step_notices, warn_of
-from contactlab.recording.recording import Recording
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.simulation.notice_monitor import NoticeMonitor
-from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
-from contactlab.stepping.callbacks import motion_poses
-from contactlab.stepping.contact_table import CertificateTable, ContactContext, ContactTable
-from contactlab.stepping.driver import Driver
-from contactlab.stepping.kernels import layout
-from contactlab.stepping.prepared import layout_difference, prepare
-from contactlab.stepping.record_schema import Rows, rows_of_chunks, table_rows
-from contactlab.stepping.step_result import JointTable
-from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
-from contactlab.world.errors import SimulationConfigError, whole_number
-from contactlab.world.sensors import Sensor, StepView
-from contactlab.world.state import StepperState
-from contactlab.world.world import World
+from contactlab.simulation.recording.failure import simulation_error
+from contactlab.simulation.recording.long_steps import StepMotions
+from contactlab.simulation.recording.notices import GAIN, Notice, long_step_notices, warn_of
+from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.stepping.callbacks import motion_poses
+from contactlab.simulation.stepping.contact_table import CertificateTable, ContactContext, ContactTable
+from contactlab.simulation.stepping.driver import Driver
+from contactlab.simulation.stepping.kernels import layout
+from contactlab.simulation.stepping.prepared import layout_difference, prepare
+from contactlab.simulation.stepping.record_schema import Rows, rows_of_chunks, table_rows
+from contactlab.simulation.stepping.step_result import JointTable
+from contactlab.simulation.stepping.time_stepping import TimeStepping, check_run
+from contactlab.simulation.stepping.wrenches import Wrenches, applied_by, checked_wrenches
+from contactlab.simulation.world.errors import SimulationConfigError, whole_number
+from contactlab.simulation.world.sensors import Sensor, StepView
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 
 # Steps between two inspections of contacts and motion: at first, and at most.
 LOOK, MOST = 64, 1024
@@ -70,8 +70,8 @@ class Simulation:
     Examples
     --------
     >>> import contactlab.simulation as cs
-    >>> from contactlab.contact import Box, HalfSpace, Material
-    >>> from contactlab.spatial import RigidInertia
+    >>> from contactlab.collision import Box, HalfSpace, Material
+    >>> from contactlab.multibody.spatial import RigidInertia
     >>> builder, half = cs.WorldBuilder(), (0.1, 0.1, 0.1)
     >>> _ = builder.add_half_space("floor", HalfSpace(), Material(0.5))
     >>> inertia = RigidInertia.solid_box(1.0, half)

@@ -1,4 +1,4 @@
-"""Scenes of `contactlab.tour` in a page: the sentence, a replay that plays without a server, the code.
+"""Scenes of `contactlab.view.tour` in a page: the sentence, a replay that plays without a server, the code.
 
 The build writes the replays beside the page, by the same command that visitors have.
 """
@@ -13,7 +13,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-from contactlab.tour import SCENES
+from contactlab.view.tour import SCENES
 
 FRAME = '<iframe class="tour" src="tour/{name}.html" title="{title}" loading="lazy"></iframe>'
 

@@ -14,9 +14,9 @@ import numpy as np
 from measure import BLUE, GREY, ORANGE, leave, paper, table
 from scipy.optimize import brentq, linprog
 
-from contactlab.contact import ConvexPoints, HalfSpace, Material
+from contactlab.collision import ConvexPoints, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 MILANKOVITCH, G, MU, WIDTH = 0.1075, 9.81, 2.0, 0.05
 COUNTS = (9, 15, 25, 61)

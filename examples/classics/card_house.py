@@ -15,9 +15,9 @@ import numpy as np
 from measure import BLUE, GREY, ORANGE, leave, paper, table
 from scipy.optimize import brentq, linprog
 
-from contactlab.contact import Capsule, HalfSpace, Material
+from contactlab.collision import Capsule, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 LENGTH, RADIUS, MASS, G = 0.088, 5e-4, 1.8e-3, 9.81
 ANGLES = np.radians((10, 17.5, 25))

@@ -15,9 +15,9 @@ import numpy as np
 from measure import BLUE, GREY, ORANGE, leave, order, paper, table
 
 from contactlab import impact
-from contactlab.contact import ConvexPoints, HalfSpace, Material
+from contactlab.collision import ConvexPoints, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 HALF, ANGLE, SPEED, MU, G = 1.0, math.atan(2.0), 8.0, 2.0, 9.81
 SPIN = 0.75 * SPEED * math.sin(ANGLE) / HALF

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from measure import BLUE, GREY, leave, order, paper, table
 
-from contactlab.contact import Cylinder, HalfSpace, Material
+from contactlab.collision import Cylinder, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import ImplausibleWarning, Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 RADIUS, HALF_THICKNESS, G = 0.05, 1e-6, 9.81
 STEPS = (1e-3, 5e-4, 2.5e-4, 1.25e-4)

@@ -19,9 +19,9 @@ from measure import BLUE, GREY, ORANGE, leave, order, paper, table
 from on_a_table import Body, G, rolling
 from scipy.optimize import minimize_scalar
 
-from contactlab.contact import Cylinder, HalfSpace, Material
+from contactlab.collision import Cylinder, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import ImplausibleWarning, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 INERTIA = RADIUS**2 / 4 * np.diag([1, 1, 2])
 RHO, START = 1e-3, 0.2  # length of rolling friction [m], inclination [rad]

@@ -15,9 +15,9 @@ from measure import BLUE, GREEN, GREY, ORANGE, leave, order, paper, table
 from on_a_table import Body, G, rolling
 
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.spatial import RigidInertia
+from contactlab.multibody.spatial.quaternion import to_matrix
 from contactlab.simulation import ExternalContact, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
-from contactlab.spatial.quaternion import to_matrix
 
 AXES, HEIGHT = np.array([0.2, 0.03, 0.02]), 0.01  # of the ellipsoid; of its centre over the mass centre
 INERTIA = 1e-4 * np.array([[2, -0.2, 0], [-0.2, 16, 0], [0, 0, 17]])

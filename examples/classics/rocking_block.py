@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from measure import BLUE, GREY, leave, order, paper, table
 
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.collision import Box, HalfSpace, Material
+from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
 
 HALF_WIDTH, HALF_HEIGHT, START, G = 0.1, 0.4, 0.12, 9.81
 ALPHA, RADIUS = math.atan(HALF_WIDTH / HALF_HEIGHT), math.hypot(HALF_WIDTH, HALF_HEIGHT)

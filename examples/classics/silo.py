@@ -15,9 +15,9 @@ import numpy as np
 from measure import BLUE, GREY, ORANGE, leave, paper, table
 from scipy.optimize import curve_fit
 
-from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.collision import Box, HalfSpace, Material, Sphere
+from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import Motion, Recording, TimeStepping, World, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia, Transform
 
 DIAMETER, DENSITY, MU, G = 0.01, 10.0, 0.5, 9.81  # m, kg/m^2 of a flat grain
 COUNTS, OPENINGS = (10, 20, 30, 45, 60, 80), (4.0, 5.0, 6.0, 7.0, 8.0)

@@ -16,10 +16,10 @@ import numpy as np
 from measure import BLUE, GREEN, GREY, ORANGE, leave, order, paper, table
 from on_a_table import Body, G, dry, sliding
 
-from contactlab.contact import HalfSpace, Material, Sphere
+from contactlab.collision import HalfSpace, Material, Sphere
+from contactlab.multibody.spatial import RigidInertia
+from contactlab.multibody.spatial.quaternion import to_matrix
 from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
-from contactlab.spatial.quaternion import to_matrix
 
 MASS, RADIUS, OFFSET, MU, TILT = 0.02, 0.02, 0.3, 0.3, 0.2
 I3, RATIO = 2 / 5 * MASS * RADIUS**2, 131 / 140

@@ -18,9 +18,9 @@ from on_a_table import Body, G, sliding_rates
 from scipy.optimize import brentq
 
 from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody.spatial import RigidInertia
+from contactlab.multibody.spatial.quaternion import from_matrix, to_matrix
 from contactlab.simulation import ExternalContact, Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.spatial import RigidInertia
-from contactlab.spatial.quaternion import from_matrix, to_matrix
 
 MASS, RADIUS, OFFSET = 0.435, 0.045, 0.0025
 INERTIA = 1e-3 * np.diag([0.249, 0.227, 0.468])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.formulation import softening
+from contactlab.constraint_solver import softening
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 from .rod import EPS, LEFT, RIGHT, FloatArray, Rod, State

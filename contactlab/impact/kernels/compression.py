@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 DONE, STEPS, JAMMED = 0, 1, 2

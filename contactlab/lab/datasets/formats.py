@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 import lcp
 from contactlab.lab.datasets.files import DatasetError, require
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from problem_data import ProblemDataError
 from problem_data.files import ARRAY_BYTES, read_bytes, size_text
 from problem_data.validation import FileError

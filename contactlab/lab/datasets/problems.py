@@ -13,8 +13,8 @@ import numpy as np
 
 import lcp
 import problem_data
-from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.formulation.discretized import form_cone_problem, form_discretized_lcp
+from contactlab.constraint_solver.acceleration import form_acceleration_lcp
+from contactlab.constraint_solver.discretized import form_cone_problem, form_discretized_lcp
 from contactlab.lab.datasets.files import Arrays, DatasetError, array_names, data_path
 from contactlab.lab.datasets.formats import blaming, load_fclib, load_siconos, mixed_problem
 from contactlab.simulation import Recording

@@ -60,7 +60,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.files import Arrays, DatasetError, require
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import FloatArray
 from problem_data.files import read_text
 
 QUATERNION_TOLERANCE = 1e-6  # |norm - 1|: looser than float64 so that single-precision exports still read

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.certificate import ForceChoice
+from contactlab.constraint_solver.certificate import ForceChoice
 from contactlab.lab.sweeps.tasks import FunctionName, SweepError, grid, load_function, name_of, plain, whole
 from contactlab.simulation import SimulationError, simulate
 from contactlab.simulation.scene import Scene, SceneError, load_scene

@@ -23,8 +23,8 @@ from contactlab.multibody.kernels.dynamics import accelerations, body_forces
 from contactlab.multibody.kernels.kinematics import fill_frames, poses, velocity_of_point
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.mass_matrix import inertia_times, world_inertias
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.kernels.vectors import (
     add,
     add_pairs,
     add_spatial,

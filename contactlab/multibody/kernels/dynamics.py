@@ -30,8 +30,8 @@ from contactlab.multibody.kernels.codes import (
 from contactlab.multibody.kernels.kinematics import fill_frames, poses, velocity_of_point
 from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.mass_matrix import world_inertias
-from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.multibody.spatial.kernels.vectors import (
     add,
     add_spatial,
     add_to,

@@ -22,8 +22,8 @@ from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import LINKS, NQ, NV, model_and_workspace_views, stack
 from contactlab.multibody.kernels.mass_matrix import crba
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.spatial.kernels.vectors import copy, fill
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.kernels.vectors import copy, fill
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 

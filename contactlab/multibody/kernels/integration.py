@@ -30,8 +30,18 @@ from contactlab.multibody.kernels.codes import (
 from contactlab.multibody.kernels.dynamics import aba
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
-from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.spatial.kernels.vectors import add_to, copy, cross, dot, fill, linear, times, vector, vector_at
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.multibody.spatial.kernels.vectors import (
+    add_to,
+    copy,
+    cross,
+    dot,
+    fill,
+    linear,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 

@@ -42,8 +42,8 @@ from contactlab.multibody.kernels.codes import (
     VELOCITIES,
 )
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, model_and_workspace_views, tree
-from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.multibody.spatial.kernels.vectors import (
     add,
     add_spatial,
     copy,

@@ -17,8 +17,8 @@ import numpy as np
 from contactlab.multibody.kernels.codes import FLOATING, GOOD, NOT_FINITE, PIVOT, POSES, SINGULAR
 from contactlab.multibody.kernels.kinematics import poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
-from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.multibody.spatial.kernels.vectors import (
     add,
     add_to,
     are_finite,

@@ -14,8 +14,8 @@ from contactlab.multibody.kernels.derivatives import column_rates
 from contactlab.multibody.kernels.dynamics import accelerations
 from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, matrix_product, velocity_of_point
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.kernels.vectors import (
     add,
     are_finite,
     copy,

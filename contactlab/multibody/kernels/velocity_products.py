@@ -41,8 +41,8 @@ from contactlab.multibody.kernels.mass_matrix import (
     solve_vector_lt,
     world_inertias,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.multibody.spatial.kernels.vectors import (
     add,
     copy,
     cross,

@@ -12,8 +12,8 @@ from os import PathLike, fspath
 from os.path import normpath
 from pathlib import Path
 
+from contactlab.multibody.spatial.transform import Transform
 from contactlab.multibody.urdf.reading import Element, UrdfError, number, origin, quoted, vector
-from contactlab.spatial.transform import Transform
 
 #: Type of ``package_roots``: folders by package name, or folders that hold packages as subfolders.
 PackageRoots = Mapping[str, str | PathLike[str]] | Iterable[str | PathLike[str]] | str | PathLike[str] | None

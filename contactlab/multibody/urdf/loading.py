@@ -27,12 +27,12 @@ from contactlab.multibody.joint_data import (
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.packing import NegativeMomentError, link_masses, structure
+from contactlab.multibody.spatial.arrays import FloatArray, set_fields, unit_axis
+from contactlab.multibody.spatial.errors import MultibodyError, close_names
+from contactlab.multibody.spatial.inertia import RigidInertia
+from contactlab.multibody.spatial.transform import Transform
 from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
 from contactlab.multibody.urdf.reading import Element, number, origin, quoted, read, vector, warn_of
-from contactlab.spatial.arrays import FloatArray, set_fields, unit_axis
-from contactlab.spatial.errors import MultibodyError, close_names
-from contactlab.spatial.inertia import RigidInertia
-from contactlab.spatial.transform import Transform
 
 #: Joint types of the format.
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")

@@ -14,10 +14,10 @@ from xml.parsers import expat
 
 import numpy as np
 
-from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.errors import MultibodyError, warn_caller
-from contactlab.spatial.transform import Transform
+from contactlab.multibody.spatial import quaternion
+from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.errors import MultibodyError, warn_caller
+from contactlab.multibody.spatial.transform import Transform
 from problem_data.files import read_bytes
 from problem_data.validation import FileError
 

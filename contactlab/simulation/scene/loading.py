@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from contactlab.formulation.friction_backend import QP_CODES
+from contactlab.constraint_solver.friction_backend import QP_CODES
 from contactlab.simulation.scene.parsing import Scene, parse_scene
 from contactlab.simulation.scene.table import SceneError, Table, read_document, suggestion
-from contactlab.world.world import World
+from contactlab.simulation.world.world import World
 
 __all__ = ["Scene", "load_scene"]
 

@@ -15,11 +15,13 @@ from typing import Any, get_args
 
 import numpy as np
 
-from contactlab.constraints import LoopConstraint
-from contactlab.contact import HalfSpace, Material, PlacedShape
-from contactlab.formulation.model_problem.drives import Drive
-from contactlab.formulation.model_problem.options import JointLimit
+from contactlab.collision import HalfSpace, Material, PlacedShape
+from contactlab.constraint_solver.model_problem.drives import Drive
+from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody import Model, UrdfModel
+from contactlab.multibody.constraints import LoopConstraint
+from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.urdf import UrdfMesh
 from contactlab.multibody.urdf.reading import rotation
 from contactlab.simulation.scene.table import Table, suggestion
@@ -41,13 +43,11 @@ from contactlab.simulation.scene.values import (
     parse_stepper,
     parse_surface,
 )
-from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping import TimeStepping
-from contactlab.world import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
-from contactlab.world.builder import WorldBuilder
-from contactlab.world.urdf_world import add_visuals, solid_of
-from contactlab.world.world import World
+from contactlab.simulation.stepping import TimeStepping
+from contactlab.simulation.world import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
+from contactlab.simulation.world.builder import WorldBuilder
+from contactlab.simulation.world.urdf_world import add_visuals, solid_of
+from contactlab.simulation.world.world import World
 
 MAX_STEPS = 1e8
 MAX_BODIES = 4000

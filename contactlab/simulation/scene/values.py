@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lcp
-from contactlab.contact import Box, ConvexPoints, Material, Mesh, PlacedShape, PowerLaw, Shape
-from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.formulation.friction_backend import qp_code_objection
-from contactlab.formulation.quadratic_programs import ConvexRelaxation, StaggeredProjections
+from contactlab.collision import Box, ConvexPoints, Material, Mesh, PlacedShape, PowerLaw, Shape
+from contactlab.collision.shapes import ALL_SHAPES
+from contactlab.constraint_solver.friction_backend import qp_code_objection
+from contactlab.constraint_solver.quadratic_programs import ConvexRelaxation, StaggeredProjections
+from contactlab.multibody.spatial import Transform, quaternion
+from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.urdf.reading import rotation
 from contactlab.simulation.scene.table import Table, suggestion
-from contactlab.spatial import Transform, quaternion
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping import Sleep, TimeStepping
-from contactlab.stepping.time_stepping import FORMER_OPTIONS
-from contactlab.world.surface import ALL
+from contactlab.simulation.stepping import Sleep, TimeStepping
+from contactlab.simulation.stepping.time_stepping import FORMER_OPTIONS
+from contactlab.simulation.world.surface import ALL
 
 MAX_POINTS = 1000
 MAX_ROWS = 500

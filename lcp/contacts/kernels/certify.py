@@ -45,7 +45,7 @@ from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, begin_cert
 from lcp.contacts.kernels.contact_system import ContactSystem, add_sizes_on, row_ranges, row_response
 from lcp.kernels import Floats, kernel
 
-# Condition numbers, in the order of contactlab.certificate.CONDITIONS.
+# Condition numbers, in the order of contactlab.constraint_solver.certificate.CONDITIONS.
 NORMAL_GAP: Final = 0
 NORMAL_COMPLEMENTARITY: Final = 1
 CONE: Final = 2
@@ -224,7 +224,7 @@ def certify(
         _unilateral(cert, LIMIT_GAP, LIMIT_COMPLEMENTARITY, f[i], rate + rows.gamma[i] * f[i], scale, force)
 
 
-# Condition numbers, in the order of contactlab.certificate.BOXED_CONDITIONS.
+# Condition numbers, in the order of contactlab.constraint_solver.certificate.BOXED_CONDITIONS.
 BOX_BOUNDS: Final = 0
 BOX_GAP: Final = 1
 BOX_COMPLEMENTARITY: Final = 2

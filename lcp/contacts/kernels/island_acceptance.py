@@ -2,7 +2,7 @@
 
 Neither M nor any product of rows of two contacts is formed: rates are computed from J, Y and v+. Two tests must pass.
 The scaled residual decides for every solver, with the island's largest force as the scale of forces. In the certificate
-of `certify` every row has its own scale. `contactlab.verification` requires the same.
+of `certify` every row has its own scale. `contactlab.simulation.verification` requires the same.
 
 Neither depends on units. A force f_i of row i and its rate are balanced by R_i = h J_i Y_i + gamma_i, the rate for a
 unit of the force: sqrt(R_i) f_i and rate / sqrt(R_i) are both roots of a power, for rows of points, rotations or

@@ -1,0 +1,363 @@
+"""The derivative of one step: matrices, the nearby kinks, and the numbers of a world by which it is differentiated."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.constraint_solver.model_problem.drives import Drive
+from contactlab.derivatives.kernels.layout import AT_CONE, NEARLY_STICKING, NEXT_EDGE, ON_KINK
+from contactlab.multibody import RigidInertia
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array
+from contactlab.multibody.spatial.errors import MultibodyError, close_names
+from contactlab.simulation.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
+from contactlab.simulation.world.errors import SimulationConfigError
+from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
+
+#: The one-sided derivative along a change of the start, and of tau.
+Along = Callable[[FloatArray, FloatArray], FloatArray]
+
+#: Reason why a piece ends, by number of `kernels.layout`.
+REASONS = (
+    "gap at zero: held is given, else it opens",
+    "touches without load",
+    "hardly loaded, may open",
+    "at the cone, may slide",
+    "hardly slides, may stick",
+    "slips between two directions of the polygon",
+    "other features near by, as of parallel faces",
+    "forces not selected",
+    "at the speed from which it bounces",
+    "at the largest force of its row",
+    "forces nearly redundant",
+    "hardly rolls, its axes of friction jump",
+    "friction gives way to a motion that normal forces ask for",
+    "depth is undone in the positions",
+    "depth is pushed out at the largest speed, or as fast as it bounces",
+    "closes its gap without restitution, and bounces with any",
+)
+#: The same for spin and rolling.
+TURNING = (
+    {AT_CONE: "at the bound of its spin, may spin", NEARLY_STICKING: "hardly spins, may stick"},
+    {
+        AT_CONE: "at the bound of its rolling, may roll",
+        NEARLY_STICKING: "hardly rolls, may stick",
+        NEXT_EDGE: "rolls between two directions of the polygon",
+    },
+)
+
+
+@dataclass(frozen=True)
+class Kink:
+    """A change of the linear piece near a step, at which its derivative ends.
+
+    Attributes
+    ----------
+    reason
+        The change of the piece at the kink.
+    contact
+        Number of the contact in the step, -1 for none.
+    row
+        Number of the joint row (`World.joint_rows`), -1 for none.
+    label
+        The two bodies of the contact, or the name of the row.
+    distance
+        Distance as a velocity [m/s, rad/s].
+    state_distance
+        Length of the shortest change of (dq, dv) to the kink, to first order.
+    """
+
+    reason: str
+    contact: int
+    row: int
+    label: str
+    distance: float
+    state_distance: float
+
+    @classmethod
+    def of(cls, world: World, number: Sequence[int], touching: Sequence[list[int]], how_far: Sequence[float]) -> Kink:
+        """Return a kink from a row ``number`` of the memory and its distances ``how_far``.
+
+        ``touching`` has the integers of the step's contacts.
+        """
+        reason, place, row, _, cone = number
+        if row >= 0:
+            label = world.joint_rows[row].label
+        else:
+            contact = touching[place]
+            names = world.model.names
+            other = world.half_space_names[contact[HALF_SPACE]] if contact[HALF_SPACE] >= 0 else "given"
+            if contact[BODY_A] >= 0:
+                other = names[contact[BODY_A]]
+            label = f"{names[contact[BODY_B]]} on {other}"
+        words = REASONS[reason] if cone == 0 else TURNING[cone - 1].get(reason, REASONS[reason])
+        return cls(words, place, row, label, how_far[0], how_far[1])
+
+
+@dataclass(frozen=True, eq=False)
+class NearbyKinks:
+    """The kinks near a step, as arrays; `Kink` values are made on request."""
+
+    world: World
+    numbers: NDArray[np.int64]  # (k, 5): reason, contact, joint row, neighbour, cone
+    touching: NDArray[np.int64]  # (nc, columns) of the step's contacts
+    distances: FloatArray  # (k, 3)
+
+    def kinks(self) -> tuple[Kink, ...]:
+        """Return the kinks, the closest first."""
+        order = np.argsort(self.distances[:, 1], kind="stable")
+        touching, far = self.touching.tolist(), self.distances.tolist()
+        numbers = self.numbers.tolist()
+        return tuple(Kink.of(self.world, numbers[i], touching, far[i]) for i in order)
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """The derivative of one step: of (dq, dv) at its end, with dq along `integrate`, and dv the change of v.
+
+    Attributes
+    ----------
+    A
+        (2 nv, 2 nv) by (dq, dv) at its start.
+    B
+        (2 nv, nv) by the applied force tau.
+    targets
+        (2 nv, n drives) by the drives' targets.
+    parameters
+        By name, (2 nv,) by each parameter of ``wrt``.
+    forces
+        (nc, 3, columns) of the contact forces on bodies B [N], in world axes, in the order of the step's contacts;
+        columns by (dq, dv), tau, targets and parameters, in this order. Moments are not included.
+    joint_forces
+        (nj, columns) of the forces of the active joint rows, in the order of the step's `joint_rows`: of a stop, away
+        from it; of other rows, along the coordinate.
+    next
+        The state at its end.
+    """
+
+    A: FloatArray
+    B: FloatArray
+    targets: FloatArray
+    parameters: Mapping[str, FloatArray]
+    forces: FloatArray
+    joint_forces: FloatArray
+    next: StepperState
+    _near: NearbyKinks = field(repr=False)
+    _along: Along = field(repr=False)
+
+    @functools.cached_property
+    def kinks(self) -> tuple[Kink, ...]:
+        """Return the kinks within 1e-4 of the state, the closest first."""
+        return self._near.kinks()
+
+    @property
+    def unique(self) -> bool:
+        """Return True if all one-sided derivatives are equal: there is no kink within 1e-6 of the state."""
+        return not bool((self._near.distances[:, 1] <= ON_KINK).any())
+
+    def jvp(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
+        """Return A dx + B du: the change (2 nv,) at the end for changes of the start (2 nv,) and of tau (nv,)."""
+        n, nv = self.B.shape
+        change = self.A @ finite_array(dx, "dx", (n,), SimulationConfigError)
+        return change if du is None else change + self.B @ finite_array(du, "du", (nv,), SimulationConfigError)
+
+    def directional(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
+        """Return the one-sided derivative (2 nv,) along a change of the start (2 nv,) and of tau (nv,).
+
+        It is the derivative of the step from x + t dx as t goes to 0 from above. A small complementarity problem
+        decides which kinks at the state dx crosses. If the state is on no kink, the result is ``jvp(dx, du)``. Jumps,
+        features of shapes and forces that are not selected are not part of that problem: for these the present piece
+        counts.
+
+        Raises
+        ------
+        SimulationConfigError
+            No solution was found, for example because forces would be unbounded.
+        """
+        n, nv = self.B.shape
+        dx = finite_array(dx, "dx", (n,), SimulationConfigError)
+        du = np.zeros(nv) if du is None else finite_array(du, "du", (nv,), SimulationConfigError)
+        return self.jvp(dx, du) if self.unique else self._along(dx, du)
+
+    def vjp(self, w: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return A^T w and B^T w: the gradients by (dq, dv) at the start and by tau, for w (2 nv,) at the end."""
+        w = finite_array(w, "w", (self.B.shape[0],), SimulationConfigError)
+        return np.asarray(self.A.T @ w), np.asarray(self.B.T @ w)
+
+
+#: All bodies and half-spaces together.
+ALL = "*"
+MATERIAL = ("mu", "restitution", "stiffness", "dissipation", "torsional", "rolling")
+INERTIAL = ("mass", "com_x", "com_y", "com_z", "I_xx", "I_yy", "I_zz", "I_xy", "I_xz", "I_yz")
+JOINT = ("damping", "friction")
+_NUMBERS = [one.name for kind in get_args(Drive) for one in fields(kind) if one.type == "float"]
+DRIVE = tuple(dict.fromkeys(name for name in _NUMBERS if name != "target"))
+_PLACES = {"x": 0, "y": 1, "z": 2}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of a world by which its motion can be differentiated, and which can be fitted.
+
+    Attributes
+    ----------
+    name
+        Its name in derivatives.
+    value
+        Its value in the world.
+    world
+        Function that returns the world with another value. Only numbers may change: masses and inertias, materials,
+        gains, bounds, gravity; not the positions of bodies and surfaces.
+    scale
+        Unit of its changes.
+    """
+
+    name: str
+    value: float
+    world: Callable[[float], World]
+    scale: float = 1.0
+
+
+def parameter(world: World, name: str) -> Parameter:
+    """Return a number of a world by its name, ``"owner.quantity"``.
+
+    ========================================  =================================================================
+    owner                                     quantities
+    ========================================  =================================================================
+    a body or half-space, ``*`` for all       ``mu``, ``restitution``, ``stiffness``, ``dissipation``,
+                                              ``torsional``, ``rolling``: of its surfaces, which have one in
+                                              common
+    a body                                    ``mass``, ``com_x`` ... [m, body axes], ``I_xx`` ... ``I_yz``
+                                              [kg m^2, about the centre of mass]: one at a time, the others held
+    a body or joint                           ``damping``, ``friction`` of the joint that moves it
+    a drive                                   ``stiffness``, ``damping``, ``max_force``, ``target_velocity``
+    ``gravity``                               ``x``, ``y``, ``z`` [m/s^2]
+    ========================================  =================================================================
+
+    Raises
+    ------
+    SimulationConfigError
+        The name is unknown, or the number has no unique value.
+    """
+    owner, _, quantity = name.rpartition(".")
+    if owner == "gravity" and quantity in _PLACES:
+        return _gravity(world, name, _PLACES[quantity])
+    drives = [str(drive.name) for drive in world.joint_actions.drives]
+    if owner in drives and quantity in DRIVE:
+        return _of_drive(world, name, drives.index(owner), quantity)
+    known = [*world.model.names, *world.half_space_names]
+    if quantity in MATERIAL and owner in (*known, ALL):
+        return _of_material(world, name, owner, quantity)
+    if quantity in INERTIAL and owner in world.model.names:
+        return _of_inertia(world, name, owner, quantity)
+    if quantity in JOINT:
+        return _of_joint(world, name, owner, quantity)
+    if owner not in (*known, *drives):
+        names = close_names(owner, [*known, *drives])
+        raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{names}")
+    every = ", ".join(dict.fromkeys((*MATERIAL, *INERTIAL, *JOINT, *DRIVE)))
+    raise SimulationConfigError("wrt", f"{name!r} has the unknown quantity {quantity!r}; known are {every}")
+
+
+def _gravity(world: World, name: str, axis: int) -> Parameter:
+    """Return the parameter of one component of gravity [m/s^2]."""
+    gravity = np.array(world.model.gravity)
+
+    def changed(value: float) -> World:
+        return replace(world, model=replace(world.model, gravity=np.where(np.arange(3) == axis, value, gravity)))
+
+    return Parameter(name, float(gravity[axis]), changed, 9.81)
+
+
+def _with(items: tuple[Any, ...], number: int, **changes: Any) -> tuple[Any, ...]:
+    """Return a tuple of dataclasses in which one has other values."""
+    return (*items[:number], replace(items[number], **changes), *items[number + 1 :])
+
+
+def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
+    """Return the parameter of drive ``number``; raise if drives of its kind have no such quantity."""
+    drives = world.joint_actions.drives
+    if not hasattr(drives[number], quantity):
+        raise SimulationConfigError("wrt", f"{name!r}: a {type(drives[number]).__name__} has no {quantity}")
+
+    def changed(value: float) -> World:
+        new = _with(drives, number, **{quantity: value})
+        return replace(world, joint_actions=replace(world.joint_actions, drives=new))
+
+    value = _finite(name, {getattr(drives[number], quantity)}, "")
+    return Parameter(name, value, changed, abs(value) or 1.0)
+
+
+def _of_material(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    """Return the parameter of the materials of a body, of a half-space, or of all; raise if their values differ."""
+    owners = [*(world.model.names[body] for body in world.surface_bodies), *world.half_space_names]
+    materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
+    own = [owner in (ALL, one) for one in owners]
+    values = {getattr(material, quantity) for mine, material in zip(own, materials, strict=True) if mine}
+    value = _finite(name, values, f"{owner!r} has no surface")
+
+    def changed(value: float) -> World:
+        given: dict[str, Any] = {quantity: value}
+        new = [replace(one, **given) if mine else one for mine, one in zip(own, materials, strict=True)]
+        surfaces = tuple(replace(surface, material=one) for surface, one in zip(world.surfaces, new, strict=False))
+        return replace(world, surfaces=surfaces, half_space_materials=tuple(new[len(surfaces) :]))
+
+    return Parameter(name, value, changed, max(abs(value), 0.1))
+
+
+def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    """Return the parameter of a body's mass, or of an entry of its centre of mass or its inertia."""
+    number = world.model.names.index(owner)
+    inertia = world.model.bodies[number].inertia
+    if inertia is None or not inertia.mass > 0.0:
+        raise SimulationConfigError("wrt", f"{name!r}: {owner!r} has no mass")
+    entries = inertia.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    numbers = dict(zip(INERTIAL, (inertia.mass, *inertia.com.tolist(), *entries.tolist()), strict=True))
+    trace = float(np.trace(inertia.inertia))
+    scales = {"mass": inertia.mass, "com": math.sqrt(trace / inertia.mass), "I": trace}
+
+    def changed(value: float) -> World:
+        new = numbers | {quantity: value}
+        com = [new[f"com_{axis}"] for axis in _PLACES]
+        matrix = [[new["I_" + "".join(sorted(i + k))] for k in _PLACES] for i in _PLACES]
+        bodies = _with(world.model.bodies, number, inertia=RigidInertia(new["mass"], com, np.array(matrix)))
+        return replace(world, model=replace(world.model, bodies=bodies))
+
+    return Parameter(name, float(numbers[quantity]), changed, scales[quantity.partition("_")[0]] or 1.0)
+
+
+def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    """Return the parameter of a joint's actions of one kind; raise if it has none, or several values."""
+    try:
+        body = world.model.body_of_joint(owner)
+    except MultibodyError as error:
+        raise SimulationConfigError("wrt", f"{name!r}: {error.detail}") from error
+    entries = getattr(world.joint_actions, quantity)
+    values = {one.value for one in entries if one.body == body}
+    value = _finite(name, values, f"{owner!r} has none: add_joint_{quantity} gives it one")
+
+    def changed(value: float) -> World:
+        new = tuple(replace(one, value=value) if one.body == body else one for one in entries)
+        given: dict[str, Any] = {quantity: new}
+        return replace(world, joint_actions=replace(world.joint_actions, **given))
+
+    return Parameter(name, value, changed, abs(value) or 1.0)
+
+
+def _finite(name: str, values: set[Any], none: str) -> float:
+    """Return the only value; raise with the text ``none`` if there is none, and for several or infinite values."""
+    if len(values) != 1:
+        owner = name.rpartition(".")[0]
+        detail = f"{owner!r} has several: {sorted(values, key=str)}" if values else none
+        raise SimulationConfigError("wrt", f"{name!r}: {detail}")
+    value = values.pop()
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise SimulationConfigError("wrt", f"{name!r} is {value!r}, not finite")
+    return float(value)

@@ -1,0 +1,418 @@
+"""Contacts of a record, one row each, and the certificates of their islands."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.constraint_solver.certificate import CONDITIONS
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array
+from contactlab.multibody.spatial.errors import close_names
+from contactlab.simulation.stepping.kernels.layout import OPEN, SLIDE, STICK
+from contactlab.simulation.stepping.record_schema import Rows, StepTable
+from contactlab.simulation.world.errors import SimulationConfigError
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES
+
+if TYPE_CHECKING:
+    from contactlab.simulation.world.world import World
+
+__all__ = [
+    "OPEN",
+    "SLIDE",
+    "STICK",
+    "CertificateTable",
+    "ContactPair",
+    "ContactContext",
+    "ContactTable",
+    "WorstCertificate",
+]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactContext:
+    """The names and step sizes that the numbers in a contact table refer to.
+
+    Attributes
+    ----------
+    bodies, half_spaces
+        Names.
+    first
+        Number of the first step of the table.
+    h
+        (n,) sizes of those steps [s], with contacts or without.
+    """
+
+    bodies: tuple[str, ...]
+    half_spaces: tuple[str, ...]
+    first: int
+    h: FloatArray
+
+    @classmethod
+    def of(cls, world: World, h: FloatArray, first: int = 0) -> ContactContext:
+        """Return the context of steps with sizes ``h`` (n,) in a world, where the first step has number ``first``."""
+        return cls(world.model.names, world.half_space_names, first, h)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactTable(StepTable):
+    """Columns of contacts, one row each.
+
+    Row order: step, then pair of shapes and feature, then body, half-space, support point, then external contacts by
+    id.
+
+    The normal points from A into B. Impulses [N s] over the step act on body B, and their opposites on body A. B moves;
+    A is another body, which may be fixed to the world, or the world (-1) itself.
+
+    Attributes
+    ----------
+    step, island
+        The step (from state ``step`` to ``step + 1``) and the island of that step.
+    body_a, body_b, half_space
+        Numbers of the bodies (-1: the world) and of the half-space touched (-1: none).
+    shape_a, shape_b
+        Numbers of the shapes (`World.surfaces`); -1 for a half-space, and in external contacts.
+    id
+        Persistent number of the contact.
+    mode
+        `OPEN` (no impulse), `STICK` or `SLIDE`.
+    point, normal
+        (n, 3) world axes [m], [1], at the start of the step: the contact point on the body, or midway between the
+        surfaces of two bodies; the unit normal.
+    gap
+        Distance at the start of the step [m].
+    mu, restitution
+        Coefficients of the pair; restitution at the approach speed before the step.
+    impulse
+        (n, 3) world axes, on body B [N s].
+    impulse_normal, impulse_tangential
+        (n,) along the normal, (n, 2) along t1, t2 (`contactlab.collision.tangent_frame` of the normal) [N s];
+        in a planar world t1 is the direction in the plane.
+    slip
+        Tangential speed of the point, of B relative to A, at the end of the step, at the step's start configuration
+        [m/s].
+    projection_multiplier
+        Multiplier of the position projection [kg m]: it moved the bodies by M^-1 (N^T projection_multiplier + T^T
+        projection_multiplier_tangential) in addition to h v+; 0 if no contact was too deep.
+    projection_multiplier_tangential
+        (n, 2) the friction part of the position projection, along t1, t2 [kg m].
+    gap_correction
+        Change of gap + h N v by rotation of the bodies in the step [m], at most 0; the position projection corrects it.
+        It is 0 unless a body turns fast.
+    moment
+        (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 if the contact has none.
+    scope
+        Context of the numbers: names, and the steps of the table.
+    """
+
+    step: IntArray
+    island: IntArray
+    body_a: IntArray
+    body_b: IntArray
+    half_space: IntArray
+    id: IntArray
+    mode: IntArray
+    point: FloatArray
+    normal: FloatArray
+    gap: FloatArray
+    mu: FloatArray
+    impulse: FloatArray
+    impulse_normal: FloatArray
+    impulse_tangential: FloatArray
+    slip: FloatArray
+    projection_multiplier: FloatArray
+    projection_multiplier_tangential: FloatArray
+    gap_correction: FloatArray
+    shape_a: IntArray
+    shape_b: IntArray
+    restitution: FloatArray
+    moment: FloatArray
+
+    scope: ContactContext
+
+    @classmethod
+    def from_rows(cls, rows: Rows, scope: ContactContext) -> ContactTable:
+        """Return the table with the contact columns of a record's arrays."""
+        names = [field.name for field in fields(cls) if field.name != "scope"]
+        return cls(**{name: rows[f"contact_{name}"] for name in names}, scope=scope)
+
+    def __repr__(self) -> str:
+        shares = [
+            f"{np.count_nonzero(self.mode == m)} {said}"
+            for m, said in ((OPEN, "open"), (STICK, "stick"), (SLIDE, "slide"))
+        ]
+        return f"ContactTable({len(self)} contacts: {', '.join(shares)})"
+
+    def impulse_on(self, body: int) -> FloatArray:
+        """Return the impulses (n, 3) on a body given by number, world axes [N s]; 0 in contacts of other bodies."""
+        return self._sign_on(body) * self.impulse
+
+    def moment_on(self, body: int) -> FloatArray:
+        """Return the impulses (n, 3) of torsional and rolling friction on a body, world axes [N m s]."""
+        return self._sign_on(body) * self.moment
+
+    def _sign_on(self, body: int) -> FloatArray:
+        """Return (n, 1) 1 for contacts whose B is the body, -1 for its contacts as A, 0 for others."""
+        return np.asarray((self.body_b == body).astype(np.float64) - (self.body_a == body))[:, None]
+
+    @property
+    def names_a(self) -> NDArray[np.str_]:
+        """(n,) the name of each contact's A: a half-space, a body, or "world"."""
+        scope = self.scope
+        names = np.array([*scope.half_spaces, *scope.bodies, "world"])
+        own = np.where(self.body_a >= 0, len(scope.half_spaces) + self.body_a, names.size - 1)
+        return names[np.where(self.half_space >= 0, self.half_space, own)]
+
+    @property
+    def names_b(self) -> NDArray[np.str_]:
+        """(n,) the names of the bodies B, on which impulses act."""
+        return np.array(self.scope.bodies)[self.body_b]
+
+    def between(self, a: str, b: str | None = None) -> ContactPair:
+        """Return the contacts of two bodies, or of a body and a half-space; "world" is every shape fixed to the world.
+
+        Without ``b`` return all contacts of ``a``.
+
+        Raises
+        ------
+        SimulationConfigError
+            A name is unknown, or neither name is a body.
+        """
+        bodies, grounds = self.scope.bodies, self.scope.half_spaces
+        for field, name in (("a", a), ("b", b)):
+            if name is not None and name not in (*bodies, *grounds, "world"):
+                hint = close_names(name, (*bodies, *grounds))
+                raise SimulationConfigError(field, f"no body or half-space is called {name!r}{hint}")
+        if b is not None and a not in bodies and b not in bodies:
+            ground = a if a in grounds else b
+            detail = f"neither {a!r} nor {b!r} is a body, and only bodies are touched: between({ground!r}) has all that"
+            raise SimulationConfigError("b", f"{detail} touch {ground!r}")
+
+        def touched(name: str) -> NDArray[np.bool_]:
+            if name in bodies:
+                return np.asarray((self.body_a == bodies.index(name)) | (self.body_b == bodies.index(name)))
+            return np.asarray(self.body_a == -1 if name == "world" else self.half_space == grounds.index(name))
+
+        own = touched(a) if b is None else touched(a) & touched(b) & (a != b)
+        return ContactPair(a, b, self.rows(own))
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPair:
+    """The contacts between a and b; made by `ContactTable.between`.
+
+    Forces act on b unless another body is named. They are means over each step, one row per step, 0 without contact.
+
+    Attributes
+    ----------
+    a, b
+        Names of two bodies, or of a body and a half-space, or "world"; b is None for all partners of a.
+    table
+        Their rows.
+    """
+
+    a: str
+    b: str | None
+    table: ContactTable
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def touching(self) -> NDArray[np.bool_]:
+        """(n,) True in steps in which an impulse acted between them."""
+        return self._sum(self.table.impulse_normal) > 0.0
+
+    def force_on(self, body: str) -> FloatArray:
+        """Return the force on ``body`` from the other of the two, world axes (n, 3) [N]."""
+        return np.asarray(self._sum(self._acting_on(body)[0]) / self._h[:, None])
+
+    def net_wrench(self, *, at: ArrayLike, on: str | None = None) -> FloatArray:
+        """Return moment about the point ``at`` and force, world axes (n, 6) [N m, N].
+
+        Parameters
+        ----------
+        at
+            (3,), or one point per step (n, 3), world axes [m].
+        on
+            The body that the wrench acts on, a or b; by default b, or a if there is no b.
+        """
+        n = self._h.size
+        point = np.asarray(at, dtype=np.float64)
+        points = finite_array(at, "at", (3,) if point.ndim == 1 else (n, 3), SimulationConfigError)
+        impulse, moment = self._acting_on((self.b or self.a) if on is None else on)
+        arm = self.table.point - np.broadcast_to(points, (n, 3))[self._steps]
+        wrench = self._sum(np.concatenate((np.cross(arm, impulse) + moment, impulse), axis=1))
+        return np.asarray(wrench / self._h[:, None])
+
+    @property
+    def _h(self) -> FloatArray:
+        return self.table.scope.h
+
+    @property
+    def _steps(self) -> NDArray[np.int64]:
+        return np.asarray(self.table.step - self.table.scope.first)
+
+    def _acting_on(self, body: str) -> tuple[FloatArray, FloatArray]:
+        """Return impulses and moments (n, 3) on one of the two bodies."""
+        if body not in (self.a, self.b):
+            raise SimulationConfigError("body", f"must be {self.a!r} or {self.b!r}, got {body!r}")
+        names = self.table.scope.bodies
+        if body not in names:
+            # A half-space or the world is always A.
+            return -self.table.impulse, -self.table.moment
+        return self.table.impulse_on(names.index(body)), self.table.moment_on(names.index(body))
+
+    def _sum(self, values: FloatArray) -> FloatArray:
+        """Return the sum of values (n, ...) of the pair's contacts for each step (n_steps, ...)."""
+        total = np.zeros((self._h.size, *values.shape[1:]))
+        np.add.at(total, self._steps, values)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class CertificateTable(StepTable):
+    """The certificate of each island of each step; rows in order of step and island.
+
+    Attributes
+    ----------
+    step, island, n_contacts, n_joints, pivots
+        Step and island of the problem, its contacts and joint rows, and the solver's iterations.
+    warm_hit
+        True if the solution took no pivot and started from the previous step's contacts.
+    choice
+        How the forces were selected among all solutions: numbers of `contactlab.ForceChoice`.
+    attempt, systems
+        Number of the strategy in `lcp.contacts.strategies.STRATEGY_NAMES` that found the forces, counted from 1; 0 if a
+        solver found them, none did, or the record does not have it. Linear systems solved in all strategies.
+    natural_map, scaled
+        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled residual that decides. For a friction
+        backend ``scaled`` is the residual of the friction law that it states
+        (`contactlab.constraint_solver.friction_backend`).
+    violation, scale
+        (n, 12) for the mechanical conditions: `contactlab.constraint_solver.certificate.CONDITIONS`, `BOXED_CONDITIONS`, bilateral rows.
+    distance
+        Function that computes `selection` from the numbers of a step and an island.
+    """
+
+    step: IntArray
+    island: IntArray
+    n_contacts: IntArray
+    n_joints: IntArray
+    pivots: IntArray
+    warm_hit: NDArray[np.bool_]
+    choice: IntArray
+    attempt: IntArray
+    systems: IntArray
+    natural_map: FloatArray
+    scaled: FloatArray
+    violation: FloatArray
+    scale: FloatArray
+    distance: Callable[[int, int], float]
+
+    @classmethod
+    def from_rows(cls, rows: Rows, distance: Callable[[int, int], float]) -> CertificateTable:
+        """Return the table with the island columns of a record's arrays."""
+        from lcp.kernels.residuals import NATURAL_MAP, SCALED
+
+        return cls(
+            step=rows["island_step"],
+            island=rows["island_index"],
+            n_contacts=rows["island_contacts"],
+            n_joints=rows["island_joints"],
+            pivots=rows["island_pivots"],
+            warm_hit=rows["island_warm"] != 0,
+            choice=rows["island_choice"],
+            attempt=rows["island_attempt"],
+            systems=rows["island_systems"],
+            natural_map=rows["island_measures"][:, NATURAL_MAP],
+            scaled=rows["island_measures"][:, SCALED],
+            violation=rows["island_certificate"][:, 0::2],
+            scale=rows["island_certificate"][:, 1::2],
+            distance=distance,
+        )
+
+    def __repr__(self) -> str:
+        return f"CertificateTable({len(self)} islands, worst scaled residual {self.scaled.max(initial=0.0):.1e})"
+
+    @functools.cached_property
+    def selection(self) -> FloatArray:
+        """Distance (n,) of the contact forces from the selected ones, by the largest force; computed when read.
+
+        It is 0 if no other forces give the same velocities, and infinite if no forces are selected. Each problem is
+        formed again and its forces are selected by the step's kernels, which takes as long as some steps; so read it of
+        few `rows`. `verify` measures the same distance by another method.
+        """
+        pairs = zip(self.step.tolist(), self.island.tolist(), strict=True)
+        return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
+
+    def count_by_strategy(self) -> dict[str, int]:
+        """Return the number of islands solved by each strategy, by name; other solvers are counted as ``"solver"``."""
+        counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
+        named = zip(("solver", *RECORDED), counts, strict=True)
+        return {name: count for name, count in named if count or name in ("solver", *STRATEGY_NAMES)}
+
+    @property
+    def mechanical(self) -> FloatArray:
+        """Violation over scale of the worst mechanical condition, (n,)."""
+        return self._worst_of(slice(None))
+
+    @property
+    def coulomb_misfit(self) -> FloatArray:
+        """Violation over scale (n,) of the worst condition of Coulomb's law, of contacts only, not of limits.
+
+        It is rounding if Coulomb's law was solved. With a friction backend that relaxes the law, it measures how much
+        the forces violate Coulomb's law.
+        """
+        return self._worst_of([n for n, name in enumerate(CONDITIONS) if not name.startswith("limit")])
+
+    def _worst_of(self, conditions: slice | list[int]) -> FloatArray:
+        """Return (n,) the largest ratio of violation to scale of some conditions; infinite for a scale of 0.
+
+        A condition without rows has scale 0 and violation 0: its ratio is 0.
+        """
+        violation, scale = self.violation[:, conditions], self.scale[:, conditions]
+        ratio = np.divide(violation, scale, out=np.zeros_like(violation), where=scale > 0.0)
+        ratio[(scale == 0.0) & (violation > 0.0)] = np.inf
+        return np.asarray(ratio.max(axis=1, initial=0.0))
+
+    def worst(self) -> WorstCertificate:
+        """Return the maximum of each residual over the rows, with step and island of the largest scaled one.
+
+        Without rows the maxima are 0, and step and island are -1.
+        """
+        at = int(np.argmax(self.scaled)) if len(self) else -1
+        return WorstCertificate(
+            scaled=float(self.scaled.max(initial=0.0)),
+            natural_map=float(self.natural_map.max(initial=0.0)),
+            mechanical=float(self.mechanical.max(initial=0.0)),
+            step=int(self.step[at]) if at >= 0 else -1,
+            island=int(self.island[at]) if at >= 0 else -1,
+        )
+
+
+@dataclass(frozen=True)
+class WorstCertificate:
+    """Largest values over a set of solved problems; 0 for an empty set.
+
+    Attributes
+    ----------
+    scaled, natural_map
+        Residuals of the LCP.
+    mechanical
+        Violation over scale of the mechanical conditions.
+    step, island
+        Row with the largest ``scaled``, -1 for an empty set.
+    """
+
+    scaled: float
+    natural_map: float
+    mechanical: float
+    step: int
+    island: int

@@ -1,0 +1,301 @@
+"""Colliders of bodies, with materials and filters; their sizes, rotations that move their surface; ray casting."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.collision import BodyShape, ContactError, HalfSpace, HeightField, Material, PlacedShape, Shape, Sphere
+from contactlab.collision.shapes.primitives import AxialShape
+from contactlab.multibody.spatial import Transform
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.simulation.world.errors import SimulationConfigError, check_type, whole_number
+
+if TYPE_CHECKING:
+    from contactlab.simulation.world.world import World
+
+
+#: All bits of a filter.
+ALL = (1 << 32) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Collider:
+    """One shape of a body.
+
+    Attributes
+    ----------
+    shape
+        One of `contactlab.collision.shapes`; or a user's shape, which touches only half-spaces.
+    material
+        Material of the surface.
+    placement
+        From the shape's axes to the body's.
+    category, mask
+        32 bits each: two shapes can touch if the category of either has a bit in common with the other's mask.
+    visible
+        Whether pictures show it; False if visuals replace it.
+    """
+
+    shape: Shape | BodyShape
+    material: Material
+    placement: Transform
+    category: int = 1
+    mask: int = ALL
+    visible: bool = True
+
+    def support_points(self) -> tuple[FloatArray, FloatArray]:
+        """Return the points (n, 3) in body axes and radii (n,) that touch half-spaces; empty if it has no points."""
+        if not isinstance(self.shape, BodyShape):
+            return np.zeros((0, 3)), np.zeros(0)
+        points, radii = self.shape.support_points()
+        place = self.placement
+        if place.p.any() or not np.array_equal(place.R, np.eye(3)):
+            points = place.apply(points)
+        return points, radii
+
+
+def is_ground(shape: object) -> bool:
+    """Return True if a shape is infinite, so that it cannot move."""
+    return isinstance(shape, HalfSpace | HeightField)
+
+
+def check_filter(category: object, mask: object) -> tuple[int, int]:
+    """Return category and mask as ints in [0, 2^32 - 1]; raise `SimulationConfigError` for other values."""
+    return whole_number("category", category, 0, ALL), whole_number("mask", mask, 0, ALL)
+
+
+def as_colliders(
+    shape: object,
+    material: Material,
+    placement: Transform | None,
+    most_points: int,
+    category: int = 1,
+    mask: int = ALL,
+) -> tuple[Collider, ...]:
+    """Check a shape, bare or `PlacedShape`, or a sequence of them; raise `SimulationConfigError` with the reason."""
+    check_type("material", material, Material)
+    if placement is not None:
+        check_type("placement", placement, Transform)
+    if isinstance(shape, Sequence) and not isinstance(shape, str):
+        if not shape:
+            raise SimulationConfigError("shape", "is an empty sequence")
+        parts = (as_colliders(part, material, placement, most_points, category, mask) for part in shape)
+        return tuple(one for part in parts for one in part)
+    place = Transform() if placement is None else placement
+    if isinstance(shape, PlacedShape):
+        place = shape.pose if placement is None else place @ shape.pose
+        shape = shape.shape
+    if isinstance(shape, Shape):
+        from contactlab.collision.detection import pack_shapes
+
+        try:
+            pack_shapes([shape], faces=False)
+        except ContactError as error:
+            raise SimulationConfigError("shape", error.detail) from error
+    elif isinstance(shape, BodyShape):
+        _check_points(shape, most_points)
+    else:
+        raise SimulationConfigError("shape", f"must be a shape or offer support_points(), got {type(shape).__name__}")
+    return (Collider(shape, material, place, *check_filter(category, mask)),)
+
+
+def _check_points(shape: BodyShape, most_points: int) -> None:
+    """Raise if support points are not finite numbers of the right shape."""
+    points, radii = shape.support_points()
+    radii = finite_array(radii, "shape.radii", (None,), SimulationConfigError)
+    finite_array(points, "shape.points", (radii.size, 3), SimulationConfigError)
+    if radii.size == 0:
+        raise SimulationConfigError("shape", "has no support point")
+    if np.any(radii < 0.0):
+        raise SimulationConfigError("shape.radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
+    if radii.size > most_points:
+        raise SimulationConfigError("shape", f"at most {most_points} points per body fit a contact id")
+
+
+# A shape counts as round about an axis if it deviates from a circle by at most this fraction of its radius: prisms of
+# ten sides count, prisms of eight do not.
+ROUND = 0.05
+# Directions across an axis in which the support is sampled, and their angles to the plane across [rad].
+AROUND = np.linspace(0.0, 2.0 * np.pi, 29, endpoint=False) + 0.1
+ASLANT = np.array([0.0, 0.5, -0.5, 1.0, -1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Extents:
+    """Sizes of n shapes; infinite for an infinite shape."""
+
+    # Thickness and length of each (n,) [m], along its own axes.
+    min_width: FloatArray
+    max_length: FloatArray
+    # Middle of each (n, 3) in body axes, and radius of the bounding ball about it (n,) [m].
+    center: FloatArray
+    reach: FloatArray
+    # Half sides (n, 3) of the bounding box about the middle, and its axes (n, 3, 3) as columns in body axes.
+    half: FloatArray
+    axes: FloatArray
+    # Points (k, 3) in body axes and radii (k,) whose hull is the shape; only vertices for shapes that are not convex.
+    outlines: tuple[tuple[FloatArray, FloatArray], ...]
+    _surfaces: Sequence[Collider]
+
+    @cached_property
+    def rotation_to_motion(self) -> FloatArray:
+        """Matrices (n, 3, 3): map a rotation in body axes to the surface's motion; zero about axes of symmetry."""
+        return np.array([_sweeping(surface) for surface in self._surfaces]).reshape(-1, 3, 3)
+
+
+def extents_of(surfaces: Sequence[Collider]) -> Extents:
+    """Measure the shapes of bodies."""
+    n = len(surfaces)
+    thick, long, reach = np.full((3, n), np.inf)
+    center, half, outlines = np.zeros((n, 3)), np.full((n, 3), np.inf), []
+    for i, surface in enumerate(surfaces):
+        points, radii = _outline(surface)
+        place = surface.placement
+        if len(points):
+            low, high = np.min(points - radii[:, None], axis=0), np.max(points + radii[:, None], axis=0)
+            middle, ends = 0.5 * (low + high), high - low
+            if not is_ground(surface.shape):
+                # A flat shape, such as a plate without thickness, has the width along its next axis.
+                thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
+            reach[i] = np.max(np.linalg.norm(points - middle, axis=1) + radii)
+            center[i], half[i] = place.apply(middle), 0.5 * ends
+        outlines.append((place.apply(points), radii))
+    axes = np.array([surface.placement.R for surface in surfaces]).reshape(-1, 3, 3)
+    return Extents(thick, long, center, reach, half, axes, tuple(outlines), surfaces)
+
+
+def _outline(surface: Collider) -> tuple[FloatArray, FloatArray]:
+    """Return points (k, 3) in the shape's axes and radii (k,); none of a half-space."""
+    shape = surface.shape
+    if isinstance(shape, BodyShape):
+        return shape.support_points()
+    if isinstance(shape, HalfSpace):
+        points = np.zeros((0, 3))
+    elif isinstance(shape, HeightField):
+        ends = ((n - 1) * d for n, d in zip(shape.heights.shape, shape.spacing, strict=True))
+        points = np.array([(x, y, z) for x, y in product(*((0.0, end) for end in ends)) for z in _range(shape.heights)])
+    else:
+        points = shape.surface_mesh().vertices
+    return points, np.zeros(len(points))
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
+
+
+def _sweeping(surface: Collider) -> FloatArray:
+    """Return the matrix from a rotation of the body to the motion of the surface; zero about axes of symmetry."""
+    shape, none = surface.shape, np.zeros((3, 3))
+    if isinstance(shape, Sphere):
+        return none
+    if isinstance(shape, AxialShape):
+        axes = [np.array([0.0, 0.0, 1.0])]
+    else:
+        points, radii = _outline(surface)
+        if len(points) == 0:
+            return np.eye(3)
+        axes = _axes(points - 0.5 * (np.min(points, axis=0) + np.max(points, axis=0)), radii)
+    if len(axes) > 1:
+        return none
+    if not axes:
+        return np.eye(3)
+    axis = surface.placement.R @ axes[0]
+    return np.asarray(np.eye(3) - np.outer(axis, axis))
+
+
+def _axes(points: FloatArray, radii: FloatArray) -> list[FloatArray]:
+    """Return unit axes (3,) about which a hull of balls is a body of revolution, at most two different ones.
+
+    Two axes mean that it is a ball. The coordinate axes and the principal axes of its widths are tested, by its support
+    function in rings of directions. ``points`` (n, 3) are the balls' centres, ``radii`` (n,).
+    """
+
+    def support(directions: FloatArray) -> FloatArray:
+        return np.asarray(np.max(points @ directions.T + radii[:, None], axis=0))
+
+    # Candidates are the principal axes of its widths in all directions, which contain any axis of symmetry.
+    height, weight = np.polynomial.legendre.leggauss(24)
+    angle = 2.0 * np.pi * np.arange(48) / 48
+    flat = np.sqrt(1.0 - height**2)[:, None] * np.ones(48)
+    every = np.stack((flat * np.cos(angle), flat * np.sin(angle), height[:, None] * np.ones(48)), axis=-1)
+    every = every.reshape(-1, 3)
+    widths = support(every) + support(-every)
+    _, principal = np.linalg.eigh((every * (widths**2 * np.repeat(weight, 48))[:, None]).T @ every)
+    found: list[FloatArray] = []
+    for axis in (*np.eye(3), *principal.T):
+        circle = np.stack((np.cos(AROUND), np.sin(AROUND)), axis=1) @ np.linalg.svd(axis[None])[2][1:]
+        rings = np.cos(ASLANT)[:, None, None] * circle
+        rings += np.sin(ASLANT)[:, None, None] * axis
+        heights = support(rings.reshape(-1, 3)).reshape(len(ASLANT), -1)
+        within = np.ptp(heights, axis=1).max() <= ROUND * heights[0].mean()
+        if within and all(abs(axis @ other) < 0.9 for other in found):
+            found.append(axis)
+    return found[:2]
+
+
+@dataclass(frozen=True, eq=False)
+class RayHits:
+    """First hits of n rays.
+
+    Attributes
+    ----------
+    distance
+        (n,) from the origin along the ray [m]; infinite if it meets nothing.
+    normal
+        (n, 3) outward unit normal, world axes; 0 without a hit.
+    body
+        (n,) number of the body; -1 for half-spaces and rays without a hit.
+    shape, half_space
+        (n,) number in `World.surfaces`, and in `World.half_spaces`; -1 if not hit.
+    """
+
+    distance: FloatArray
+    normal: FloatArray
+    body: IntArray
+    shape: IntArray
+    half_space: IntArray
+
+
+def cast_rays(
+    world: World,
+    poses: tuple[FloatArray, FloatArray],
+    origins: ArrayLike,
+    directions: ArrayLike,
+    reach: float,
+    exclude: Collection[str],
+) -> RayHits:
+    """Return the hits of rays with the bodies at poses (nb, 3, 3) and (nb, 3); see `World.cast_rays`."""
+    from contactlab.collision.detection.collide import first_hits
+
+    out = {world.model.index(name) for name in exclude}
+    shapes = [s for s, owner in enumerate(world.surface_bodies) if owner not in out]
+    for s in shapes:
+        if not isinstance(world.surfaces[s].shape, Shape):
+            kind, name = type(world.surfaces[s].shape).__name__, world.model.names[world.surface_bodies[s]]
+            raise SimulationConfigError("exclude", f"must name {name!r}: its shape, a {kind}, has no surface for rays")
+    n, n_half_spaces = len(world.surfaces), len(world.half_spaces)
+    chosen = np.array([*shapes, *range(n, n + n_half_spaces)], dtype=np.int64)
+    # The pose of the world, for half-spaces, follows the poses of the bodies.
+    rows = np.vstack(
+        [np.concatenate([poses[0].reshape(-1, 9), poses[1]], axis=1), [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]]
+    )
+    owner = np.array([*world.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
+    packed = world.packed_shapes
+    packed = packed._replace(kind=packed.kind[chosen], size=packed.size[chosen], place=packed.place[chosen])
+    distance, number, normal = first_hits(packed, rows[owner[chosen]], origins, directions, reach)
+    # A last entry for rays without a hit, whose number is -1.
+    number = np.append(chosen, -1)[number]
+    return RayHits(
+        distance=distance,
+        normal=normal,
+        body=np.append(owner, -1)[number],
+        shape=np.where(number < n, number, -1),
+        half_space=np.where(number < n, -1, number - n),
+    )

@@ -46,8 +46,8 @@ STEP, FAR = 1e-6, 1e-5
 
 
 def by_step(steps: Any, state: Any, tau: Any, targets: Any) -> Any:
-    """`contactlab.simulation.linearize`."""
-    from contactlab.simulation import linearize
+    """`contactlab.derivatives.linearize`."""
+    from contactlab.derivatives import linearize
 
     return linearize(steps.world, steps.stepper, state, tau=tau, targets=targets)
 

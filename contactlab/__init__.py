@@ -3,9 +3,10 @@
 Problem data feed a `ConstraintSolver`, which reduces mixed problems to LCPs and solves them by Lemke or quadratic
 programs. Time stepping, impact laws and races of solvers stand on it.
 
-The names below load on first use, so that ``import contactlab`` costs next to nothing. Everything else has one
-address each: `contactlab.multibody.spatial`, `contactlab.multibody`, `contactlab.collision`, `contactlab.constraint_solver`,
-`contactlab.simulation`. The complementarity solvers live in `lcp`, the problem data in `problem_data`.
+The names below load on first use, so that ``import contactlab`` costs next to nothing. All others are in
+`contactlab.multibody`, `contactlab.collision`, `contactlab.constraint_solver`, `contactlab.simulation`,
+`contactlab.impact`, `contactlab.event_driven`, `contactlab.derivatives`, `contactlab.view` and `contactlab.lab`. The
+complementarity solvers are in `lcp`, the problem data in `problem_data`.
 """
 
 from __future__ import annotations

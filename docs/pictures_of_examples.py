@@ -14,9 +14,10 @@ import numpy as np
 from contactlab import ConstraintSolver, ConvexRelaxation, StaggeredProjections, impact
 from contactlab import multibody as mb
 from contactlab.collision import Box, Cylinder, HalfSpace, Material, Sphere
+from contactlab.event_driven import EventKind
 from contactlab.multibody import constraints as con
 from contactlab.multibody import joints
-from contactlab.simulation import EventKind, TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import TimeStepping, WorldBuilder, simulate
 from contactlab.view import plotting
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from contactlab.collision import Box, HalfSpace, Material, Sphere
+from contactlab.event_driven import EventDriven, EventKind, EventRecording
 from contactlab.multibody.spatial import RigidInertia
-from contactlab.simulation import EventDriven, EventKind, EventRecording, WorldBuilder
+from contactlab.simulation import WorldBuilder
 
 G = 9.81
 

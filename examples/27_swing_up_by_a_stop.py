@@ -8,9 +8,10 @@ import sys
 import numpy as np
 
 from contactlab.collision import Box, Material
+from contactlab.derivatives import gradient, linearize
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.multibody.spatial import RigidInertia, Transform
-from contactlab.simulation import JointLimit, Simulation, TimeStepping, WorldBuilder, gradient, verify
+from contactlab.simulation import JointLimit, Simulation, TimeStepping, WorldBuilder, verify
 from contactlab.view.plotting import animation
 
 H, N, STOP, CART, POLE = 0.01, 200, 0.5, (0.1, 0.05, 0.05), (0.015, 0.015, 0.25)  # [s], steps, [m]
@@ -67,7 +68,7 @@ def ilqr(run: Simulation) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         (cost, us, xs), steps = better, []
         run.reset()
         for u in us:
-            steps.append(run.linearize([u, 0.0]))
+            steps.append(linearize(run.world, run.stepper, run.state, [u, 0.0]))
             run.step([u, 0.0])
         changes = ((us + share * k, K) for k, K in map(change, DAMPED) for share in SHARES)
         better = next((one for us_K in changes if (one := roll(run, *us_K, xs))[0] < (1 - 1e-6) * cost), None)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from contactlab.collision import Box, Capsule, HalfSpace, Material
+from contactlab.derivatives import linearize
 from contactlab.multibody import ModelBuilder, difference, joints
 from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import PositionDrive, Recording, Simulation, TimeStepping, WorldBuilder, sensors, verify
@@ -72,7 +73,7 @@ def ilqr(run: Simulation) -> tuple[float, np.ndarray, np.ndarray, Recording]:
         (cost, us, record), steps = better, []
         run.reset()
         for u in us:
-            steps.append(run.linearize(targets=u))
+            steps.append(linearize(run.world, run.stepper, run.state, targets=u))
             run.step(targets=u)
         changes = ((us + share * k, K) for k, K in map(change, DAMPED) for share in SHARES)
         better = next((one for way in changes if (one := roll(run, *way, record))[0] < (1 - 1e-4) * cost), None)

@@ -4,6 +4,7 @@ import joint_scenes
 import numpy as np
 from step_differences import Steps
 
+from contactlab.derivatives import linearize, parameter
 from contactlab.multibody import difference
 from contactlab.simulation import (
     Box,
@@ -15,8 +16,6 @@ from contactlab.simulation import (
     Sphere,
     WorldBuilder,
     joints,
-    linearize,
-    parameter,
 )
 
 H, G = 2e-3, 9.81

@@ -12,8 +12,6 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 #: Modules that use everything, so that no package is above them: they read the whole package, pages and commands.
 WHOLE = "whole"
-#: Rooms that analyse simulations.
-ABOVE_STEPS = ("linearization", "verification", "event_driven", "recording")
 
 
 @functools.cache
@@ -65,11 +63,8 @@ def homes() -> dict[str, str]:
 
 
 def room_of(path: Path) -> str:
-    """The room of a file of tests; most files simulate only to have a result to analyse, which does not count."""
-    found = [room for room in order() if room in imported(path)]
-    if found[:1] == ["simulation"] and found[1:2] and found[1] in ABOVE_STEPS:
-        return found[1]
-    return found[0] if found else WHOLE
+    """The room of a file of tests: the highest of the rooms that it imports."""
+    return next((room for room in order() if room in imported(path)), WHOLE)
 
 
 def table() -> str:

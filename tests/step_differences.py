@@ -117,7 +117,7 @@ class Kink:
 
 @dataclass(frozen=True)
 class Differenced:
-    """The contents of `contactlab.simulation.Linearization`, by differences of the step."""
+    """The contents of `contactlab.derivatives.Linearization`, by differences of the step."""
 
     A: Array
     B: Array

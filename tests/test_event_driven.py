@@ -7,16 +7,12 @@ import pytest
 import simulation_scenes as scenes
 from refusals import assert_messages
 
+from contactlab.event_driven import EventDriven, EventError, EventKind, EventRecording, InconsistentContact
 from contactlab.impact import Newton, Stronge
 from contactlab.simulation import (
     Box,
     ConvexPoints,
-    EventDriven,
-    EventError,
-    EventKind,
-    EventRecording,
     HalfSpace,
-    InconsistentContact,
     Material,
     RecordError,
     RigidInertia,

@@ -7,20 +7,18 @@ import pytest
 import simulation_scenes as scenes
 
 from contactlab import multibody as mb
+from contactlab.event_driven import EventDriven, EventKind, transition
 from contactlab.impact import Newton, Poisson, Stronge
 from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
     Box,
     ConvexPoints,
-    EventDriven,
-    EventKind,
     HalfSpace,
     Material,
     RigidInertia,
     Sphere,
     StepperState,
     WorldBuilder,
-    transition,
 )
 
 G = scenes.G

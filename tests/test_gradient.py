@@ -7,6 +7,7 @@ from derivative_scenes import bounded_drives
 from refusals import assert_fields
 from step_differences import moved
 
+from contactlab.derivatives import gradient, parameter
 from contactlab.simulation import (
     Box,
     ExternalContact,
@@ -18,9 +19,7 @@ from contactlab.simulation import (
     SimulationConfigError,
     TimeStepping,
     WorldBuilder,
-    gradient,
     joints,
-    parameter,
     simulate,
 )
 

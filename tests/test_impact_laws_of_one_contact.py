@@ -7,6 +7,7 @@ import pytest
 from impact_cases import cradle, disk, random_impact, rod
 from scipy.optimize import brentq
 
+from contactlab.event_driven import EventDriven, EventKind
 from contactlab.impact import (
     ALL_LAWS,
     Brach,
@@ -20,7 +21,7 @@ from contactlab.impact import (
     all_laws,
     routh_diagram,
 )
-from contactlab.simulation import EventDriven, EventKind, HalfSpace, Material, RigidInertia, Sphere, WorldBuilder
+from contactlab.simulation import HalfSpace, Material, RigidInertia, Sphere, WorldBuilder
 from problem_data import ConstraintVelProblemData
 
 LAWS = (Brach, Smith, TangentialCompliance)

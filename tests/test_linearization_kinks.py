@@ -8,7 +8,8 @@ import pytest
 from derivative_scenes import MOTIONS, settled
 from linearization_worlds import G, H, assert_agrees, assert_one_sided, cube, later, signed, slider, whys
 
-from contactlab.simulation import JointLimit, SimulationConfigError, TimeStepping, VelocityDrive, linearize
+from contactlab.derivatives import linearize
+from contactlab.simulation import JointLimit, SimulationConfigError, TimeStepping, VelocityDrive
 
 
 @pytest.mark.nojit

@@ -18,6 +18,7 @@ from linearization_worlds import (
     whys,
 )
 
+from contactlab.derivatives import gradient, linearize
 from contactlab.simulation import (
     HalfSpace,
     Material,
@@ -26,8 +27,6 @@ from contactlab.simulation import (
     Sphere,
     TimeStepping,
     WorldBuilder,
-    gradient,
-    linearize,
     simulate,
 )
 

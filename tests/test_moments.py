@@ -13,9 +13,9 @@ import problem_data
 from contactlab import ConstraintSolver, EqualCompliance, ForceChoice
 from contactlab.constraint_solver.discretized import form_discretized_lcp
 from contactlab.constraint_solver.strategy_solver import StrategySolver
+from contactlab.event_driven import EventDriven
 from contactlab.simulation import (
     Box,
-    EventDriven,
     ExternalContact,
     HalfSpace,
     Material,

@@ -21,7 +21,8 @@ PACKAGES = [
     ),
 ]
 
-# Not of one kind: `lcp.solve` solves a problem, `contactlab.multibody.constraints.solve` has methods for systems of equations.
+# Not of one kind: `lcp.solve` solves a problem, `contactlab.multibody.constraints.solve` has methods for systems of
+# equations.
 TWICE = {"solve"}
 
 BEFORE = [

@@ -8,10 +8,9 @@ import pytest
 import simulation_scenes
 
 import lcp
+from contactlab.event_driven import EventDriven, EventKind
 from contactlab.multibody.joints import FloatingBase, Revolute
 from contactlab.simulation import (
-    EventDriven,
-    EventKind,
     HalfSpace,
     Material,
     ModelBuilder,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from contactlab.event_driven import EventDriven
 from contactlab.multibody import JointLimits
 from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
@@ -14,7 +15,6 @@ from contactlab.simulation import (
     ConstantVelocity,
     ConvexPoints,
     Cylinder,
-    EventDriven,
     HalfSpace,
     ImplausibleWarning,
     JointLimit,

@@ -8,8 +8,9 @@ from refusals import assert_fields
 from scipy.optimize import nnls
 
 from contactlab import impact
+from contactlab.event_driven import EventDriven, EventKind
 from contactlab.impact import ImpactError, Newton, Poisson, Stronge, outcome_set
-from contactlab.simulation import Box, EventDriven, EventKind, RigidInertia, TimeStepping, simulate
+from contactlab.simulation import Box, RigidInertia, TimeStepping, simulate
 from problem_data import ConstraintVelProblemData
 
 

@@ -9,10 +9,9 @@ from simulation_scenes import G
 
 from contactlab.collision import ContactError, PowerLaw, combine
 from contactlab.constraint_solver import ContactPoint, problem_data_from
+from contactlab.event_driven import EventDriven, EventKind
 from contactlab.impact import ALL_LAWS, Stronge, TangentialCompliance
 from contactlab.simulation import (
-    EventDriven,
-    EventKind,
     ExternalContact,
     HalfSpace,
     Material,

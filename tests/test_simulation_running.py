@@ -21,11 +21,11 @@ from test_simulation_kinematic import PLATE, accelerated, brick, world_with
 from test_simulation_planar import world_of
 from test_simulation_sleep import piles
 
+from contactlab.event_driven import EventDriven
 from contactlab.multibody import body_pose, point_jacobian
 from contactlab.simulation import (
     Batch,
     Box,
-    EventDriven,
     Material,
     RigidInertia,
     Simulation,

@@ -10,12 +10,10 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from contactlab.event_driven import EventDriven, EventKind, EventRecording
 from contactlab.simulation import (
     Box,
     ConvexPoints,
-    EventDriven,
-    EventKind,
-    EventRecording,
     HalfSpace,
     Material,
     Recording,

@@ -15,6 +15,7 @@ from contactlab.cli.demo import SIDE_PARTS, demo_stepper, demo_world
 from contactlab.cli.side_process import is_of_use, side_process
 from contactlab.collision import Box, HalfSpace, Material, Sphere
 from contactlab.constraint_solver import JointLimit, PositionDrive, VelocityDrive
+from contactlab.derivatives import linearize
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.multibody.constraints import LoopConstraint
 from contactlab.multibody.spatial import RigidInertia, Transform
@@ -85,7 +86,7 @@ def _arms_world(body_contacts: bool) -> World:
 
 def _derivatives() -> None:
     for world in (demo_world(), _cubes_world(), _arms_world(False), _arms_world(True)):
-        Simulation(world, TimeStepping(1e-3)).linearize(wrt=("gravity.z",))
+        linearize(world, TimeStepping(1e-3), world.initial_state(), wrt=("gravity.z",))
 
 
 def _compile_public_path() -> None:

@@ -26,7 +26,8 @@ from contactlab.constraint_solver.model_problem import (
 )
 from contactlab.constraint_solver.model_problem.drives import *  # noqa: F403  # its __all__
 
-# The function hides the module of the same name; `from contactlab.constraint_solver.softening import ...` still finds it.
+# The function hides the module of the same name; `from contactlab.constraint_solver.softening import ...` still finds
+# it.
 from contactlab.constraint_solver.softening import (
     Softening,
     SpringDamper,
@@ -35,25 +36,41 @@ from contactlab.constraint_solver.softening import (
     spring_damper,
     spring_damper_from_impulse,
 )
+from contactlab.constraint_solver.solver import (
+    AccelerationSolution,
+    ConstraintSolveError,
+    ConstraintSolver,
+    ImpactSolution,
+    Solution,
+    StepSolution,
+    certify_forces,
+)
 from contactlab.constraint_solver.uniqueness import Uniqueness, VelocityCount, motion_is_unique
 from contactlab.naming import module_hooks
 
 __all__ = [
+    "AccelerationSolution",
     "BodyLoad",
     "BridgeError",
+    "ConstraintSolveError",
+    "ConstraintSolver",
     "ContactLoad",
     "ContactPoint",
     "Delassus",
+    "ImpactSolution",
     "JointLimit",
     "ModelProblem",
     "Row",
     "RowTable",
     "Softening",
+    "Solution",
     "SpringDamper",
     "Stabilisation",
+    "StepSolution",
     "Thresholds",
     "Uniqueness",
     "VelocityCount",
+    "certify_forces",
     "delassus",
     "impulse_softening",
     "motion_is_unique",

@@ -84,7 +84,8 @@ class ConvexRelaxation:
         Solver of symmetric positive semidefinite LCPs: `lcp.OSQP`, `lcp.CVXPY`, or `lcp.Lemke`.
     tolerance : float
         Backward error of the relaxed LCP up to which a result counts as solved;
-        `contactlab.constraint_solver.friction_backend` has the rule for a step. The default is far above polished results.
+        `contactlab.constraint_solver.friction_backend` has the rule for a step. The default is far above polished
+        results.
         Use a larger one for a solver and a relaxation without ``polish``.
     polish : bool
         Solve the active rows of the relaxed LCP together, from the solver's result (see `lcp.Refined`). If this fails,

@@ -270,7 +270,8 @@ class ConstraintSolver(ForceHelpers):
             Step [s]; with a callable, the maximum.
         z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
             LCP solution of a similar problem as initial value. In problems with only contacts, forces near it that
-            solve the LCP almost to rounding are returned, for any solver (`contactlab.constraint_solver.strategy_solver`).
+            solve the LCP almost to rounding are returned, for any solver
+            (`contactlab.constraint_solver.strategy_solver`).
         shrink_factor, min_h : float, optional
             With a callable: factor from one step to the next, and the minimum step [s], default h / 1024.
 

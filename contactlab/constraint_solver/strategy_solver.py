@@ -2,8 +2,8 @@
 
 `distance_from_selected` measures the distance of a step's forces from the equal-compliance forces
 (`docs/theory/load_sharing.md`). The step's kernels compute these again, starting without forces; if the continuation
-fails, they start from the initial forces of the step. `contactlab.simulation.verification.equal_compliance_check` checks a record
-by another method.
+fails, they start from the initial forces of the step. `contactlab.simulation.verification.equal_compliance_check`
+checks a record by another method.
 """
 
 from __future__ import annotations

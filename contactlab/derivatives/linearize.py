@@ -183,14 +183,6 @@ class StepLinearizer:
         self._stand_at(state, tau, targets)
         return self._made(state, tau, targets)
 
-    def of_run(self, run: Driver, tau: FloatArray, targets: Wanted = None) -> Linearization:
-        """Differentiate the next step of a run of this world."""
-        self.driver.copy_state_from(run)
-        self.driver.restart_step()
-        self.driver.set_inputs(tau, targets)
-        begin = self.driver.state()
-        return self._made(begin, tau, targets)
-
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
         """Make n steps from a state under ``taus`` (n, nv) and ``targets`` (n, nd); yield each number and kink count.
 

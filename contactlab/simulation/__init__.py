@@ -17,21 +17,9 @@ from contactlab.collision import (
     Sphere,
     load_mesh,
 )
-from contactlab.constraint_solver import JointLimit
 from contactlab.constraint_solver.certificate import ForceChoice
-from contactlab.constraint_solver.model_problem import drives
+from contactlab.constraint_solver.model_problem import JointLimit, drives
 from contactlab.constraint_solver.model_problem.drives import *  # noqa: F403  # its __all__
-from contactlab.derivatives import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
-from contactlab.event_driven import (
-    Event,
-    EventDriven,
-    EventError,
-    EventKind,
-    EventRecording,
-    InconsistentContact,
-    Transition,
-    transition,
-)
 from contactlab.multibody import Model, ModelBuilder, joints
 from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.naming import module_hooks
@@ -95,17 +83,14 @@ from contactlab.simulation.world import (
 __all__ = [
     "ForceChoice", "Box", "Capsule", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Material", "Mesh",
     "PlacedShape", "Sphere", "load_mesh", "Model", "ModelBuilder", "joints", "RigidInertia", "Transform", "RowKind",
-    "JointActions",
-    "ENTRIES", "OPEN", "SLIDE", "STICK", "Batch", "CertificateTable", "ContactEvent", "ContactPair", "ContactTable",
-    "EnergyLedger", "Event", "EventDriven", "EventError", "EventKind", "EventRecording", "ExternalContact",
-    "ImplausibleWarning", "JointLimit", "JointPolynomial", "JointRow", "JointTable", "InconsistentContact",
-    "ConstantVelocity", "Conveyor", "Motion", "Oscillation", "Gradient", "Kink", "Linearization", "Notice",
-    "Parameter", "PointSpring", "PrescribedMotion", "RayHits", "RecordError", "RecordWriteError",
-    "Recording", "Rollout", "Simulation", "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep",
-    "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable",
-    "VerificationFailure", "VerificationReport", "Visual", "VisualMesh", "WorstCertificate", "Wrench", "World",
-    "WorldBuilder", "transfer_state", "gradient", "linearize", "parameter", "find_contacts", "rollout", "sensors",
-    "simulate", "transition", "verify",
+    "JointActions", "ENTRIES", "OPEN", "SLIDE", "STICK", "Batch", "CertificateTable", "ContactEvent", "ContactPair",
+    "ContactTable", "EnergyLedger", "ExternalContact", "ImplausibleWarning", "JointLimit", "JointPolynomial",
+    "JointRow", "JointTable", "ConstantVelocity", "Conveyor", "Motion", "Oscillation", "Notice", "PointSpring",
+    "PrescribedMotion", "RayHits", "RecordError", "RecordWriteError", "Recording", "Rollout", "Simulation",
+    "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep", "StepResult", "StepperState",
+    "Collider", "TimeStepping", "UncertifiedTable", "VerificationFailure", "VerificationReport", "Visual",
+    "VisualMesh", "WorstCertificate", "Wrench", "World", "WorldBuilder", "transfer_state", "find_contacts",
+    "rollout", "sensors", "simulate", "verify",
 ]  # fmt: skip
 __all__ += drives.__all__
 

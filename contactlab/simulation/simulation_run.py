@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.derivatives import Linearization, Parameter
-from contactlab.derivatives.linearize import StepLinearizer
 from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.simulation.notice_monitor import NoticeMonitor
@@ -98,7 +96,6 @@ class Simulation:
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
         self._driver.looks[layout.ALONE] = 1
         self._contacts: ContactTable | None = None  # made when it is first read
-        self._lineariser: StepLinearizer | None = None  # the same
         self._watch = NoticeMonitor(world, stepper)
         # Number of starts, and steps before the last one.
         self._begun = self._past = 0
@@ -206,22 +203,6 @@ class Simulation:
             if found:
                 warn_of(self._inspect_step())
                 found = driver.step < end
-
-    def linearize(
-        self,
-        tau: ArrayLike | None = None,
-        *,
-        targets: Mapping[str, float] | ArrayLike | None = None,
-        wrt: Sequence[str | Parameter] = (),
-    ) -> Linearization:
-        """Return the derivative of the next `step` with these arguments: `contactlab.simulation.linearize` here.
-
-        No step is made. The memory is kept between calls, also for parameters and nearby worlds.
-        """
-        if self._lineariser is None or not self._lineariser.serves(self.world, self.stepper, wrt):
-            self._lineariser = StepLinearizer(self.world, self.stepper, wrt)
-        applied = self._none if tau is None else checked_array("tau", tau, self._none.shape)
-        return self._lineariser.of_run(self._driver, applied, targets)
 
     @property
     def recording(self) -> Recording:

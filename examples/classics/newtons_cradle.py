@@ -16,10 +16,11 @@ from measure import BLUE, GREY, ORANGE, leave, order, paper, table
 from scipy.special import ellipj, ellipk
 
 from contactlab.collision import Material, Sphere
+from contactlab.event_driven import EventDriven
 from contactlab.impact import Newton, Stronge
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.multibody.spatial import RigidInertia, Transform
-from contactlab.simulation import EventDriven, TimeStepping, World, WorldBuilder, simulate
+from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 
 LENGTH, RADIUS, AMPLITUDE, G, COUNT = 0.5, 0.05, 0.4, 9.81, 5
 INERTIA = RigidInertia(1.0, (0, 0, -LENGTH), inertia=1e-9 * np.eye(3))  # almost none about its centre

@@ -1,4 +1,4 @@
-"""Elimination of bilateral rows, for the public functions and the compiled step: see `contactlab.constraint_solver.blocks`.
+"""Elimination of bilateral rows, for the public functions (`constraint_solver.blocks`) and the compiled step.
 
 With W = G Y', Y_i = M^-1 G_i, all results follow from the pseudo-inverse W+. Each projection is done twice: the second
 pass removes the rounding of the first.
@@ -62,7 +62,8 @@ def factor_bilateral(
 
     Notes
     -----
-    G = B Q with orthonormal rows Q and the rank, by `contactlab.multibody.constraints.kernels.factorizations`. So the condition
+    G = B Q with orthonormal rows Q and the rank, by `contactlab.multibody.constraints.kernels.factorizations`. So the
+    condition
     of nearly dependent rows is not squared, and masses have no effect on the rank. With the Cholesky factor L of K = Q
     M^-1 Q', whose condition depends only on the masses, and H = L^-1 B+, P = H' H. It belongs to the unscaled W, so
     that multipliers have minimum norm in the units of the given rows.

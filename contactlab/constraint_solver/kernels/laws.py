@@ -25,7 +25,8 @@ from typing import Final
 
 from lcp.kernels import kernel
 
-# Kinds of rows of joints with entries of their own, as `contactlab.constraint_solver.model_problem.drives.RowKind` has them.
+# Kinds of rows of joints with entries of their own, as `contactlab.constraint_solver.model_problem.drives.RowKind` has
+# them.
 LIMIT: Final = 0
 MIMIC: Final = 2
 LOOP: Final = 3
@@ -91,7 +92,8 @@ def unilateral_law(
     """Return k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid if h k + b is 0 or infinite.
 
     In penetration a spring with a damper has the force f = -k (gap + h s) - b s, for any speed of approach. Here gamma
-    = 1/(h k + b) and erp = h k/(h k + b), as in `contactlab.constraint_solver.softening`. An open row reaches its spring when
+    = 1/(h k + b) and erp = h k/(h k + b), as in `contactlab.constraint_solver.softening`. An open row reaches its
+    spring when
     it closes: spring and damper act on the further distance, f = -(k + b/h) (gap + h s). At gap = 0 the two formulas
     agree.
     """

@@ -66,7 +66,8 @@ class Stabilisation:
         Fraction of a violation phi that is removed in a step, 0 to 1: the term erp phi / h.
     stiffness, dissipation
         k [N/m or N m/rad] and b [N s/m or N m s/rad] of the spring and damper that replace the row
-        (`contactlab.constraint_solver.softening`); both 0 for a rigid row. Loops and mimic relations, whose rows have no
+        (`contactlab.constraint_solver.softening`); both 0 for a rigid row. Loops and mimic relations, whose rows have
+        no
         softening, are then boxed rows without bounds.
     baumgarte
         Rates (alpha, beta) [1/s] of the term 2 alpha phi' + beta^2 phi, or one number, the time constant T [s] of alpha

@@ -24,7 +24,8 @@ from contactlab.multibody.packing import body_frames, structure
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.multibody.spatial.errors import MultibodyError, close_names
 
-# Head and codes of `contactlab.multibody.constraints.kernels.layout`, which is not imported here because it imports the compiler.
+# Head and codes of `contactlab.multibody.constraints.kernels.layout`, which is not imported here because it imports the
+# compiler.
 _CONTACT, _LOOP, _SLIDING_LOOP, _DISTANCE = 0, 1, 2, 3
 _ALPHA, _BETA = 7, 8
 

@@ -109,7 +109,8 @@ class ConstrainedMotion:
         Numerical rank of the constraint Jacobian.
     residual
         Largest |G a - gamma| of a row, relative to its terms: near 1e-16 unless the constraints contradict each other.
-        Rank and residual are defined as in `contactlab.multibody.constraints.solve.KKTSolution`. For "kokkevis", the terms
+        Rank and residual are defined as in `contactlab.multibody.constraints.solve.KKTSolution`. For "kokkevis", the
+        terms
         include the acceleration of each joint by the load with the articulated inertia beyond it.
     """
 
@@ -153,7 +154,7 @@ def forward_dynamics_constraints(
         (nb, 6) external forces as for `inverse_dynamics`.
     linear_solver
         None, or the factorisation used after the rows were reduced to independent ones: "lu", "qr" or "colpiv_qr",
-        "complete_orthogonal", "svd". It is the same for every method: see `contactlab.multibody.constraints.solve.direct`.
+        "complete_orthogonal", "svd". It is the same for every method: see `multibody.constraints.solve.direct`.
     t
         Time [s], for custom constraints that depend on it.
 

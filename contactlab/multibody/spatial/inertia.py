@@ -286,7 +286,8 @@ class RigidInertia:
         vertices
             (n, 3) [m] in body axes; equal vertices count as one.
         triangles
-            (m, 3) numbers of vertices, counter-clockwise seen from outside, as of the shape `contactlab.collision.Mesh`.
+            (m, 3) numbers of vertices, counter-clockwise seen from outside, as of the shape
+            `contactlab.collision.Mesh`.
             The surface must not pass through itself, which is not checked.
 
         Raises

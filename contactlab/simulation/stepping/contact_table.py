@@ -296,7 +296,8 @@ class CertificateTable(StepTable):
         backend ``scaled`` is the residual of the friction law that it states
         (`contactlab.constraint_solver.friction_backend`).
     violation, scale
-        (n, 12) for the mechanical conditions: `contactlab.constraint_solver.certificate.CONDITIONS`, `BOXED_CONDITIONS`, bilateral rows.
+        (n, 12) for the mechanical conditions: `contactlab.constraint_solver.certificate.CONDITIONS`,
+        `BOXED_CONDITIONS`, bilateral rows.
     distance
         Function that computes `selection` from the numbers of a step and an island.
     """

@@ -179,16 +179,6 @@ class StepBuffers:
         self._aim[0], self._step[0] = self._target, first
         self.clear_chunk()
 
-    def copy_state_from(self, other: StepBuffers) -> None:
-        """Copy the state of another run of this world and stepper, with its applied force and targets."""
-        self.reserve_contacts(int(other._previous.item()))
-        self.held_state.copy_from(other.held_state)
-        self.work.tau[:] = other.work.tau
-        if self.joints is not None and other.joints is not None:
-            self.joints.target[:] = other.joints.target
-        self._step[0] = 0
-        self.clear_chunk()
-
     def reserve_contacts(self, contacts: int) -> None:
         """Enlarge the memory, if needed, for a state with this number of contacts."""
         if contacts > self.work.contact_int.shape[0]:

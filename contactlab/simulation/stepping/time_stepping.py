@@ -166,7 +166,8 @@ class TimeStepping:
         with a larger residual is tried again, or treated by ``on_unsolved``.
     adaptive
         Try an unsolved step again from its start with a smaller h, as in steps 2 to 6 of
-        `contactlab.constraint_solver.solution`: contacts, kN, M and q are formed again for that h. Accuracy does not control
+        `contactlab.constraint_solver.solution`: contacts, kN, M and q are formed again for that h. Accuracy does not
+        control
         the step: a run in which all steps are solved is the same, bit for bit, with and without this option.
     shrink_factor
         Factor on h from one try to the next, between 0 and 1.

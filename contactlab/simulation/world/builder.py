@@ -374,7 +374,7 @@ class WorldBuilder(ShapeBuilder):
         keyframe: str | None = None,
         surroundings: bool = True,
     ) -> MjcfRobot:
-        """Add the bodies of a MuJoCo file (MJCF); `contactlab.simulation.world.mjcf.load_mjcf` lists the supported elements.
+        """Add the bodies of a MuJoCo file (MJCF); `simulation.world.mjcf.load_mjcf` lists the supported elements.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ class JointBuilder(ABC):
         self._add_actions(drives=dataclasses.replace(drive, joint=body, name=name))
 
     def add_loop(self, loop: Any, *, erp: float | None = None, bodies: Iterable[str] | None = None) -> None:
-        """Add an equation between bodies: a loop, distance, contact or custom constraint of `contactlab.multibody.constraints`.
+        """Add an equation between bodies: a loop, distance, contact or custom constraint (`multibody.constraints`).
 
         Parameters
         ----------

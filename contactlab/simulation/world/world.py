@@ -179,7 +179,8 @@ class World:
         """Return the world of a MuJoCo file (MJCF), read by mujoco's own reader (the extra ``mjcf``).
 
         Masses, poses and joints are from the compiled model, so that mass matrix and bias agree with MuJoCo's.
-        `contactlab.simulation.world.mjcf.load_mjcf` lists the supported elements, and returns the unsupported ones; here an
+        `contactlab.simulation.world.mjcf.load_mjcf` lists the supported elements, and returns the unsupported ones;
+        here an
         `MjcfWarning` names them.
 
         Parameters

@@ -1,7 +1,7 @@
 """Elements of a picture of a world, for any drawing library: solids, ground, arrows, colours, the states to show.
 
-This package does not depend on a drawing library. `contactlab.view.viewer` (browser) and `contactlab.view.plotting` (images) use
-it.
+This package does not depend on a drawing library. `contactlab.view.viewer` (browser) and `contactlab.view.plotting`
+(images) use it.
 
 A playback has the states of a time-stepping or event-driven run, with forces as arrows, and numbers as text.
 """
@@ -16,21 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.collision.shapes import SurfaceMesh
+from contactlab.event_driven import EventKind, EventRecording
 from contactlab.multibody import Kinematics, body_poses, kinematics, kinetic_energy, potential_energy
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.naming import module_hooks
-from contactlab.simulation import (
-    OPEN,
-    SLIDE,
-    STICK,
-    CertificateTable,
-    ContactTable,
-    EventKind,
-    EventRecording,
-    Recording,
-    Simulation,
-    World,
-)
+from contactlab.simulation import OPEN, SLIDE, STICK, CertificateTable, ContactTable, Recording, Simulation, World
 from contactlab.view.drawing.parts import Part, solid_of, visual_meshes
 from contactlab.view.drawing.stage import Camera, Ground, SceneGeometry
 

@@ -2,8 +2,8 @@
 
 `constrained_motion` has the range-space and null-space methods with a mass matrix, and unit forces through the
 articulated bodies without one. It returns rank and residual, or a code < 0 on failure
-(`contactlab.multibody.constraints.kernels.kkt_codes`). `DEPENDENT` of unit forces means that rows are linearly dependent, or that
-the free motion is not defined: then call it again with the null-space method.
+(`contactlab.multibody.constraints.kernels.kkt_codes`). `DEPENDENT` of unit forces means that rows are linearly
+dependent, or that the free motion is not defined: then call it again with the null-space method.
 
 Unit forces on rows are propagated through the articulated bodies to the root. The articulated-body factor is M^-1 = E^T
 D^-1 E, with the inward sweep E. For a unit force on row i, x_i = E G_i^T is zero off the paths from its bodies to the
@@ -15,7 +15,8 @@ The cost is O(links) for the factor and for each row, and one outward sweep. Kok
 dynamic constraints for animating articulated figures", call them test forces. For the sweeps see Featherstone (2008,
 section 7.3).
 
-With Y = D^-1/2 X the system is the one of the range-space method (`contactlab.multibody.constraints.kernels.kkt`), without M.
+With Y = D^-1/2 X the system is the one of the range-space method (`contactlab.multibody.constraints.kernels.kkt`),
+without M.
 """
 
 from __future__ import annotations

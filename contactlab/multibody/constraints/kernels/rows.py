@@ -7,7 +7,8 @@
   head are the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
   read only if ``want`` has `GAMMA`; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
   Newton-Euler).
-* ``want``: sum of the bits of `contactlab.multibody.constraints.kernels.kkt_codes`. Arrays of other quantities are not touched
+* ``want``: sum of the bits of `contactlab.multibody.constraints.kernels.kkt_codes`. Arrays of other quantities are not
+  touched
   and can have length 0.
 * ``w`` (SCRATCH,): scratch.
 * ``G`` (n, nv), zeroed by the caller; ``gamma, phi, phid`` (n,): bias, position and velocity errors.

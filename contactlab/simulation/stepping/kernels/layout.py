@@ -584,7 +584,7 @@ class JointRows(ArrayTuple):
     arrays: ClassVar[Arrays] = {
         # Constant fields.
         "damping": floats("nv"),  # viscous [N m s/rad, N s/m]
-        "rows": RECORDS,  # (n,) the numbers of a `contactlab.simulation.world.JointRow`, its kind and the rank of its class
+        "rows": RECORDS,  # (n,) the numbers of a `JointRow` of the world, its kind and the rank of its class
         "row_trees": ints("n + 1"),  # trees of row i: trees[row_trees[i] : row_trees[i + 1]], ascending
         "trees": ints("trees"),
         "needs_position": ints("nd"),  # whether the drive's target is a position

@@ -249,7 +249,7 @@ def impact_map(
     ----------
     problem : callable
         Function that returns the impact for parameters given by name. It may be of any mechanism, for example
-        ``formulation.problem_data_from(model, q, v, contacts=..., h=None).velocity``.
+        ``constraint_solver.problem_data_from(model, q, v, contacts=..., h=None).velocity``.
     axes : mapping
         Values (k,) of each parameter by its name; all combinations are solved.
     restitutions : (ne,)

@@ -85,7 +85,7 @@ def painleve_map(
     ----------
     problem : callable
         Function that returns the problem for parameters given by name, for example
-        ``formulation.problem_data_from(model, q, v, contacts=...).acceleration``.
+        ``constraint_solver.problem_data_from(model, q, v, contacts=...).acceleration``.
     axes : mapping
         Values (k,) of each parameter by its name; all combinations are solved.
     contact : int

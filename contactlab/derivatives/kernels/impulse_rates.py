@@ -9,7 +9,7 @@ midpoint rule for gyroscopic impulses follow from the implicit function theorem.
 chains are differentiated by differences.
 
 The motion of free trees of several links (`free_motion` of the step) is also differentiated by differences, in
-`linearization.memory`. The number of substeps is the step's, so that the method makes the same decisions on both sides.
+`derivatives.memory`. The number of substeps is the step's, so that the method makes the same decisions on both sides.
 
 A parameter is differentiated by from two worlds with nearby values, which may differ only in numbers: masses,
 materials, gains, bounds. State, velocity after the step and forces are constant; impulses and laws of rows are computed

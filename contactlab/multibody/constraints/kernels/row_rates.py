@@ -1,7 +1,7 @@
 """Analytical derivatives of the rows of contacts and loops by q and v, at fixed accelerations and forces.
 
 Let a be the axis of a row, and u and c the relative velocity and acceleration of its two frames. c has the terms
-omega_p x a of `constraints.kernels.rows` for an axis that turns. Then
+omega_p x a of `multibody.constraints.kernels.rows` for an axis that turns. Then
 
     gamma - G a = wanted - a . c - 2 alpha a . u - beta^2 error.
 

@@ -91,7 +91,7 @@ MAX_UNKNOWNS: Final = 4000
 # How an island's forces were selected among all solutions: `contactlab.constraint_solver.certificate.ForceChoice`.
 CHOICE_ANY, CHOICE_EQUAL_COMPLIANCE, CHOICE_OTHER_SOLUTION, CHOICE_UNCERTIFIED = range(1, 5)
 # Verdicts on forces with exact cones, and on a friction backend's forces by its own law; they come from
-# `formulation.friction_backend`. NEARLY is not a solution, but close enough to continue.
+# `constraint_solver.friction_backend`. NEARLY is not a solution, but close enough to continue.
 REFUSED, ANSWERED, NEARLY = range(3)
 # Maximum relative violation of forces without a certificate: see `verify_island`.
 UNCERTIFIED_TOLERANCE: Final = 1e-4

@@ -264,6 +264,6 @@ _FOREIGN: dict[str, dict[str, str]] = {
         "contactlab.simulation.World.cast_rays": "mj_ray mj_multiRay",
         "contactlab.simulation.find_contacts": "mj_collision",
         "contactlab.simulation.Recording.contacts": "mj_contactForce",
-        "contactlab.simulation.Simulation.linearize": "mjd_transitionFD",
+        "contactlab.derivatives.linearize": "mjd_transitionFD",
     },
 }

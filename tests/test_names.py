@@ -15,9 +15,9 @@ PACKAGES = [
     "lcp",
     "problem_data",
     *(
-        f"contactlab.{found.name}"
-        for found in pkgutil.iter_modules(contactlab.__path__)
-        if found.ispkg and found.name != "cli"
+        found.name
+        for found in pkgutil.walk_packages(contactlab.__path__, "contactlab.")
+        if found.ispkg and "__dir__" in vars(importlib.import_module(found.name))
     ),
 ]
 

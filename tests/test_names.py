@@ -22,8 +22,8 @@ PACKAGES = [
 ]
 
 # Not of one kind: `lcp.solve` solves a problem, `contactlab.multibody.constraints.solve` has methods for systems of
-# equations.
-TWICE = {"solve"}
+# equations. `contactlab.view.tour` is a package with a function of that name.
+TWICE = {"solve", "tour"}
 
 BEFORE = [
     ("contactlab.multibody.constraints", "delassus", "delassus_matrix"),

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from islands import read
 
-from lcp.contacts.island_solver import IslandResult, solve_island
 from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem
 from lcp.contacts.kernels.strategy_loop import EQUAL_COMPLIANCE, NO_STRATEGY
-from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
-from lcp.friction.delassus_factor import factor_from_masses
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, IslandResult, solve_island, strategy_mask
+from lcp.friction.global_problem import factor_from_masses
 from lcp.friction.solvers.contact_strategies import contact_rows
 
 
@@ -36,7 +35,7 @@ def solve(
         before = file["p_before"] if warm else np.zeros((nc, 3))
     shape: Any = SimpleNamespace(nc=nc, m=3 * nc, _dims=np.full(nc, 3), _mu=island.mu)
     units: Any = SimpleNamespace(w=1.0, p=1.0)
-    rows: Any = contact_rows(shape, factor_from_masses(island.cone()), units)  # type: ignore[arg-type]
+    rows: Any = contact_rows(shape, factor_from_masses(*island.cone()._parts[:4]), units)  # type: ignore[arg-type]
     z0 = rows.variables(before)
     case = IslandProblem(rows.system, rows.starts, True, warm, exact, strategy_mask(strategies), z0, tolerance)
     start = time.process_time()

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from lcp.conversions import (
     Conversion,
-    CoupledBoxLCP,
     HorizontalLCP,
     box_to_lcp,
     box_to_mlcp,
@@ -31,9 +30,14 @@ from lcp.enumeration import EnumerationResult, MixedSolution, enumerate_solution
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals
+from lcp.friction.residuals import (
+    DEFAULT_FRICTION_TOLERANCE,
+    FrictionAttempt,
+    FrictionClaim,
+    FrictionResiduals,
+    FrictionResult,
+)
 from lcp.friction.residuals import measure as friction_residuals
-from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
 from lcp.friction.solvers import (
     ADMM,
     ALL_FRICTION_SOLVERS,
@@ -44,7 +48,7 @@ from lcp.friction.solvers import (
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP, NCP
 from lcp.parametric import ParametricPath, parametric
-from lcp.problem import LCP, MLCP, BoxLCP
+from lcp.problem import LCP, MLCP, BoxLCP, CoupledBoxLCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
 from lcp.result import (

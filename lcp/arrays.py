@@ -135,6 +135,30 @@ def check_range(what: str, *arrays: NDArray[np.float64]) -> None:
         raise OutOfRangeError(f"{what} is beyond double precision")
 
 
+def first_true(mask: NDArray[np.bool_]) -> int | None:
+    """Return the first index at which a mask (n,) is True, or None."""
+    return int(np.argmax(mask)) if mask.any() else None
+
+
+def scaled_matrix(M: Any, row: Vector, column: Vector) -> Any:
+    """Return diag(row) M diag(column), dense or CSR as M is."""
+    if isinstance(M, np.ndarray):
+        return row[:, None] * M * column
+    from scipy import sparse
+
+    return (sparse.diags_array(row) @ M @ sparse.diags_array(column)).tocsr()
+
+
+def graph_components(graph: Any, *, strong: bool = False) -> list[NDArray[np.intp]]:
+    """Return the indices of each connected component of a graph (n, n), ascending, in the order of scipy's labels."""
+    from scipy.sparse.csgraph import connected_components
+
+    if graph.shape[0] == 0:
+        return []
+    labels = connected_components(graph, directed=strong, connection="strong")[1]
+    return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+
+
 def largest(x: NDArray[np.float64]) -> float:
     """Return the largest magnitude in a dense array, 0 if it is empty."""
     return float(np.abs(x).max(initial=0.0))
@@ -146,3 +170,12 @@ def row_abs_max(matrix: Any) -> Vector:
         sizes: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)
         return sizes
     return np.asarray(abs(matrix).max(axis=1).toarray()).ravel() if matrix.shape[0] else np.zeros(0)
+
+
+def is_symmetric(M: Any, tolerance: float = 1e-12) -> bool:
+    """Return True if M, dense or sparse, equals its transpose, relative to its largest entry."""
+    if isinstance(M, np.ndarray):
+        return bool((np.abs(M - M.T) <= tolerance * np.abs(M).max(initial=0.0)).all())
+    size = float(abs(M).max()) if M.nnz else 0.0
+    difference = abs(M - M.T)
+    return difference.nnz == 0 or float(difference.max()) <= tolerance * size

@@ -6,7 +6,6 @@ import itertools
 import operator
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -227,7 +226,9 @@ def _singles(
         # Most of it is Python code, which several threads do not run faster.
         workers = 1
     rest = numbers[1:]
-    portions = _in_portions(lambda i, j: several(rest[i:j]), len(rest), workers, 16 if workers > 1 else _PORTION)
+    size = 16 if workers > 1 else _PORTION
+    done = map_threads(lambda i: several(rest[i * size : (i + 1) * size]), -(-len(rest) // size), workers)
+    portions = [results for _, results in sorted(done, key=operator.itemgetter(0))]
     return dict(zip(numbers, itertools.chain(first, *portions), strict=True))
 
 
@@ -284,10 +285,3 @@ def _run_lemke(
     else:
         run()
     return answers[:, :n].copy(), answers[:, n : 2 * n].copy(), answers[:, 2 * n :].copy()
-
-
-def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:
-    """Call ``work(start, stop)`` over all of ``count`` on threads; return the results in order."""
-    starts = range(0, count, size)
-    done = map_threads(lambda i: work(starts[i], min(starts[i] + size, count)), len(starts), workers)
-    return [result for _, result in sorted(done, key=operator.itemgetter(0))]

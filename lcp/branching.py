@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,12 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, graph_components
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.enumeration import BasisSearch, EnumerationResult
-from lcp.farkas import MIN_MARGIN, ROUNDING, balanced, relative_violation
+from lcp.farkas import MIN_MARGIN, ROUNDING, balanced, linear_program, relative_violation
 from lcp.interruptible import interruptible
-from lcp.linear_program import linear_program
 from lcp.polish import at_bounds
 from lcp.problem import LCP, MLCP, BoxLCP, stacked
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
@@ -142,6 +142,8 @@ def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float
     ProblemError
         For a block of more pairs.
     """
+    from scipy import sparse
+
     check_kind(problem)
     inner: LCP | MLCP
     if isinstance(problem, BoxLCP):
@@ -151,10 +153,11 @@ def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float
         def recover(x: Vector) -> Vector:
             return at_bounds(box, conversion.recover(x), tolerance)
     else:
-        inner, recover = problem, _same
+        inner, recover = problem, lambda x: x
     K, k, m = stacked(inner)
     blocks: list[BlockSolutions] = []
-    for unknowns in _components(K):
+    # Blocks of unknowns that entries of K couple, in the order of their first unknowns.
+    for unknowns in sorted(graph_components(sparse.csr_array(K != 0.0)), key=operator.itemgetter(0)):
         left = max_nodes - sum(block.nodes for block in blocks)
         free, pairs = unknowns[unknowns < m], unknowns[unknowns >= m]
         if pairs.shape[0] > _MAX_PAIRS:
@@ -166,21 +169,6 @@ def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float
         blocks.append(_branched(part, unknowns, left, tolerance))
     count = math.prod(len(block.found.solutions) for block in blocks)
     return AllSolutions(tuple(blocks), count, k.shape[0], recover)
-
-
-def _same(x: Vector) -> Vector:
-    return x
-
-
-def _components(K: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-    """Return the unknowns that are coupled by entries of K, block by block."""
-    from scipy import sparse
-    from scipy.sparse import csgraph
-
-    if K.shape[0] == 0:
-        return []
-    count, label = csgraph.connected_components(sparse.csr_array(K != 0.0), directed=False)
-    return sorted((np.flatnonzero(label == i) for i in range(count)), key=lambda block: int(block[0]))
 
 
 class _Node(NamedTuple):

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import Vector
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import FrictionResiduals
+from lcp.friction.residuals import FrictionAttempt, FrictionClaim, FrictionResiduals, FrictionResult
 from lcp.friction.residuals import measure as measure_friction
-from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
 from lcp.nonlinear.problem import MCP
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import NOT_FINITE, Judged, Residuals, measure, measure_nonlinear
-from lcp.result import Attempt, Claim, MCPResult, MLCPResult, ResidualsLike, Result, lazy_result
+from lcp.result import Attempt, Claim, MCPResult, MLCPResult, Parts, ResidualsLike, Result, lazy_result
 from lcp.status import DomainError, ProblemError, Status
 
 # Statuses that a solver can claim only with evidence.
@@ -66,13 +65,6 @@ def _require_evidence(problem: Judged | MCP, status: Status, evidence: Any) -> S
     return status if proven else Status.STALLED
 
 
-def status_detail(claim: Claim, status: Status) -> str:
-    """Return the detail text of a claim, with a note if it denied a solution without proof."""
-    if claim.status not in NO_SOLUTION_STATUSES or status is not Status.STALLED:
-        return claim.detail
-    return f"{claim.detail}; {claim.status.name} without evidence that holds".removeprefix("; ")
-
-
 def result_from_claim(
     problem: Judged, solver: Any, claim: Claim, tolerance: float, clock: float
 ) -> Result | MLCPResult:
@@ -102,24 +94,17 @@ def result_from_claim(
     return lazy_result(_ONLY_ATTEMPT, (solver, claim), known, clock)
 
 
-def _only_attempt(result: Result, packed: tuple[Any, Claim]) -> tuple[Attempt]:
-    solver, claim = packed
-    return (attempt_from_claim(solver, claim, result.status, result.residual),)
-
-
-_ONLY_ATTEMPT = {"attempts": _only_attempt}
-
-
-def plain_result(problem: LCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result:
-    """Return the result of a claim on a plain LCP, as `result_from_claim`."""
-    result = result_from_claim(problem, solver, claim, tolerance, clock)
-    assert isinstance(result, Result)
-    return result
+_ONLY_ATTEMPT: Parts = {
+    "attempts": lambda result, packed: (attempt_from_claim(packed[0], packed[1], result.status, result.residual),)
+}
 
 
 def attempt_from_claim(solver: Any, claim: Claim, status: Status, residual: Residuals) -> Attempt:
-    """Return the attempt of a claim: its verified status and details."""
-    return Attempt(solver, status, claim.iterations, residual, status_detail(claim, status), _false(claim, status))
+    """Return the attempt of a claim: its verified status and details, with a note if it denied a solution wrongly."""
+    detail = claim.detail
+    if claim.status in NO_SOLUTION_STATUSES and status is Status.STALLED:
+        detail = f"{detail}; {claim.status.name} without evidence that holds".removeprefix("; ")
+    return Attempt(solver, status, claim.iterations, residual, detail, _false(claim, status))
 
 
 def _false(claim: Claim | FrictionClaim, status: Status) -> bool:

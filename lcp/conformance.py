@@ -18,14 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.catalog import Entry, NamedProblem, entries, mixed_entries
+from lcp.catalog import Entry, NamedProblem, NonlinearEntry, entries, mixed_entries, nonlinear_entries
 from lcp.claims import NO_SOLUTION_STATUSES
-from lcp.conversions import CoupledBoxLCP, HorizontalLCP
+from lcp.conversions import HorizontalLCP
 from lcp.dispatch import RecordingSolver, call_solver
 from lcp.method import SolveRequest, Traits, check_solver
-from lcp.nonlinear.catalog import NonlinearEntry
-from lcp.nonlinear.catalog import entries as nonlinear_entries
-from lcp.problem import LCP, MLCP, BoxLCP
+from lcp.problem import LCP, MLCP, BoxLCP, CoupledBoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.solve import solve
 from lcp.status import Status
@@ -189,13 +187,6 @@ def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tupl
     return result, ""
 
 
-def _promised(solver: Any, entry: Entry) -> bool:
-    """Return True if the solver's traits contain a class of the entry, whose size the solver takes."""
-    traits = getattr(solver, "traits", Traits(0))
-    fits = entry.problem.n <= getattr(solver, "max_n", entry.problem.n)
-    return fits and entry.matrix_class is not None and bool(entry.matrix_class & traits)
-
-
 def _catalog(
     solver: Any, entry: NamedProblem[Any], solvable: bool, answers: Any, tolerance: float, solved: list[str]
 ) -> Check:
@@ -209,7 +200,10 @@ def _catalog(
     if wrong:
         return Check(name, False, wrong)
     if not result.solved:
-        broken = solvable and isinstance(entry, Entry) and _promised(solver, entry)
+        # The solver's traits contain a class of the entry, whose size the solver takes.
+        classes = entry.matrix_class if solvable and isinstance(entry, Entry) else None
+        fits = problem.n <= getattr(solver, "max_n", problem.n)
+        broken = fits and classes is not None and bool(classes & getattr(solver, "traits", Traits(0)))
         return Check(name, not broken, f"{result.status.name}{', promised by its traits' if broken else ''}")
     if not solvable:
         return Check(name, False, "has no solution, came back SOLVED")
@@ -348,13 +342,12 @@ def _from(solver: Any, entry: NonlinearEntry, start: tuple[float, ...], toleranc
 
 def _definite(rng: np.random.Generator, n: int) -> Matrix:
     """Draw a symmetric positive definite (n, n) matrix."""
-    A = rng.standard_normal((n, n))
-    return A @ A.T + 0.1 * np.eye(n)
+    return _semidefinite(rng, n, n) + 0.1 * np.eye(n)
 
 
-def _semidefinite(rng: np.random.Generator, n: int) -> Matrix:
-    """Draw a symmetric positive semidefinite (n, n) matrix of about half rank."""
-    A = rng.standard_normal((n, max(1, n // 2)))
+def _semidefinite(rng: np.random.Generator, n: int, rank: int = 0) -> Matrix:
+    """Draw a symmetric positive semidefinite (n, n) matrix, of about half rank if no other is given."""
+    A = rng.standard_normal((n, rank or max(1, n // 2)))
     return A @ A.T
 
 
@@ -371,11 +364,6 @@ def _dominant(rng: np.random.Generator, n: int) -> Matrix:
     return M
 
 
-def _triangular(rng: np.random.Generator, n: int) -> Matrix:
-    """Draw a lower triangular (n, n) matrix with a positive diagonal."""
-    return np.tril(rng.uniform(-1.0, 1.0, (n, n)), -1) + np.diag(rng.uniform(0.5, 2.0, n))
-
-
 #: Functions that draw a matrix, by class; `_WHOLE`, below, draws problems of the other classes.
 CLASSES: dict[Traits, Draw] = {
     Traits.SYMMETRIC_POSITIVE_DEFINITE: _definite,
@@ -383,7 +371,8 @@ CLASSES: dict[Traits, Draw] = {
     Traits.POSITIVE_DEFINITE: lambda rng, n: _definite(rng, n) + _skew(rng, n),
     Traits.POSITIVE_SEMIDEFINITE: lambda rng, n: _semidefinite(rng, n) + _skew(rng, n),
     Traits.H_PLUS: _dominant,
-    Traits.P_MATRIX: _triangular,
+    # Lower triangular, with a positive diagonal.
+    Traits.P_MATRIX: lambda rng, n: np.tril(rng.uniform(-1.0, 1.0, (n, n)), -1) + np.diag(rng.uniform(0.5, 2.0, n)),
 }
 
 

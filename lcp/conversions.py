@@ -1,6 +1,6 @@
 """Exact conversions between kinds of problems, each with the way back.
 
-`CoupledBoxLCP` has bounds that move with other unknowns, `HorizontalLCP` a matrix on both sides.
+`HorizontalLCP` has a matrix on both sides.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, check_range, checked_vector, dense_matrix, read_only
-from lcp.problem import LCP, MLCP, AffineRows, BoxLCP, checked_bounds
+from lcp.problem import LCP, MLCP, BoxLCP, CoupledBoxLCP
 from lcp.status import ProblemError
+
+if TYPE_CHECKING:
+    from lcp.matrix_classes import ClassVerdict
 
 P = TypeVar("P", LCP, MLCP, BoxLCP)
 
@@ -150,80 +153,6 @@ def check_kind(problem: object) -> None:
         )
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
-class CoupledBoxLCP(AffineRows):
-    """`BoxLCP` in which some bounds are -mu_i z_j and mu_i z_j, with j = findex_i.
-
-    The coupling is part of the problem: engines that fix the bounds at a previous z_j, or sweep, solve another problem.
-
-    Parameters
-    ----------
-    M, q
-        As of `BoxLCP`.
-    lo, hi
-        Bounds (n,) of the rows that are not coupled, or one number for all; the bounds of coupled rows are not read.
-    findex
-        Whole numbers (n,): the row whose unknown bounds this one, or -1. That row must not be coupled and needs lo >=
-        0; otherwise the problem is not a linear complementarity problem, and is refused.
-    mu
-        Factors (n,) >= 0, or one number; the factors of rows that are not coupled are not read.
-
-    Raises
-    ------
-    ProblemError
-        For a shape or value that does not fit, naming the row.
-
-    References
-    ----------
-    R. Smith, Open Dynamics Engine user guide (2006), "contact" (the bounds lo, hi and findex of a row).
-    """
-
-    lo: Vector
-    hi: Vector
-    findex: NDArray[np.int64]
-    mu: Vector
-
-    def __init__(self, M: Any, q: ArrayLike, lo: ArrayLike, hi: ArrayLike, findex: ArrayLike, mu: ArrayLike) -> None:
-        self._set_rows(M, q)
-        n = self.n
-        source = np.asarray(findex)
-        if source.shape != (n,) or not (source.dtype.kind in "iu" or n == 0):
-            raise ProblemError(f"findex must be whole numbers of shape ({n},), got {source.dtype} {source.shape}")
-        source = source.astype(np.int64)
-        coupled = source != -1
-        factors = checked_vector("mu", np.full(n, mu) if np.ndim(mu) == 0 else mu, n)
-        low, high = (np.array(np.broadcast_to(np.asarray(b, dtype=np.float64), (n,))) if np.ndim(b) == 0 else
-                     np.array(b, dtype=np.float64) for b in (lo, hi))  # fmt: skip
-        if low.shape == high.shape == (n,):
-            low[coupled], high[coupled] = 0.0, np.inf
-        low, high = checked_bounds(low, high, n)
-        for i in np.flatnonzero(coupled):
-            j = int(source[i])
-            if not 0 <= j < n or coupled[j]:
-                what = "is coupled itself" if 0 <= j < n else "is no row"
-                raise ProblemError(f"findex[{i}] = {j} {what}")
-            if not low[j] >= 0.0:
-                raise ProblemError(f"findex[{i}] = {j}, where lo = {low[j]}: bounds -mu |z| and mu |z| are not linear")
-            if not factors[i] >= 0.0:
-                raise ProblemError(f"mu[{i}] = {factors[i]} is negative")
-        for name, value in (("lo", low), ("hi", high), ("findex", source), ("mu", factors)):
-            object.__setattr__(self, name, read_only(value))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._M, self._q, self.lo, self.hi, self.findex, self.mu)
-
-    def __repr__(self) -> str:
-        return f"CoupledBoxLCP(n={self.n}, coupled={int((self.findex >= 0).sum())})"
-
-    def with_bounds_at(self, z: Vector) -> BoxLCP:
-        """Return the problem with the bounds that z sets: z solves it exactly if it solves the coupled one."""
-        coupled = np.flatnonzero(self.findex >= 0)
-        lo, hi = self.lo.copy(), self.hi.copy()
-        hi[coupled] = self.mu[coupled] * np.maximum(z[self.findex[coupled]], 0.0)
-        lo[coupled] = -hi[coupled]
-        return BoxLCP(self._M, self._q, lo, hi)
-
-
 def coupled_to_box(problem: CoupledBoxLCP) -> Conversion[BoxLCP]:
     """Convert to bounds that are numbers: z_i = y_i - mu_i z_j, y_i >= 0, and a pair for the upper bound.
 
@@ -265,10 +194,6 @@ def coupled_to_box(problem: CoupledBoxLCP) -> Conversion[BoxLCP]:
         return x
 
     return Conversion(box, recover, start)
-
-
-if TYPE_CHECKING:
-    from lcp.matrix_classes import ClassVerdict
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.conversions import Conversion, CoupledBoxLCP, box_to_mlcp, coupled_to_box, mlcp_to_lcp
+from lcp.conversions import Conversion, box_to_mlcp, coupled_to_box, mlcp_to_lcp
 from lcp.farkas import infeasibility_proof
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.result import FrictionClaim
+from lcp.friction.residuals import FrictionClaim
 from lcp.method import SolveRequest, Traits
 from lcp.nonlinear.problem import MCP
 from lcp.polish import at_bounds, refine
-from lcp.problem import LCP, MLCP, BoxLCP, dense_bytes
-from lcp.reduction import reduce
+from lcp.problem import LCP, MLCP, BoxLCP, CoupledBoxLCP, dense_bytes
+from lcp.reduction import Reduction, reduce
 from lcp.residuals import Judged, Problem, measure
 from lcp.result import Claim
 from lcp.status import OutOfRangeError, ProblemError, Status
@@ -45,23 +45,19 @@ class Solver(Protocol):
 
 def call_any_solver(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
     """Return the solver's claim on a problem of any kind, with z in the form that `lcp.claims` expects."""
+    traits = getattr(solver, "traits", _NO_TRAITS)
     try:
-        return _claim_of(problem, solver, request)
+        if isinstance(problem, CoupledBoxLCP):
+            return _converted(problem, solver, request)
+        if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:
+            return _densified(problem, solver, request)
+        if isinstance(problem, MLCP) and not traits & Traits.MIXED:
+            return solve_reduced(problem, solver, request)
+        if isinstance(problem, BoxLCP) and not traits & Traits.BOXED:
+            return _converted(problem, solver, request)
+        return call_solver(problem, solver, request)
     except OutOfRangeError as error:
         return Claim(project_zero(problem), Status.NOT_FINITE, 0, str(error))
-
-
-def _claim_of(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
-    traits = getattr(solver, "traits", _NO_TRAITS)
-    if isinstance(problem, CoupledBoxLCP):
-        return _converted(problem, solver, request)
-    if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:
-        return _densified(problem, solver, request)
-    if isinstance(problem, MLCP) and not traits & Traits.MIXED:
-        return solve_reduced(problem, solver, request)
-    if isinstance(problem, BoxLCP) and not traits & Traits.BOXED:
-        return _converted(problem, solver, request)
-    return call_solver(problem, solver, request)
 
 
 def _densified(problem: LCP | BoxLCP, solver: Any, request: SolveRequest) -> Claim:
@@ -114,10 +110,10 @@ def solve_reduced(problem: MLCP, solver: Any, request: SolveRequest) -> Claim:
     """Eliminate the free unknowns; if this is not exact, solve the core with the free unknowns split."""
     reduction = reduce(problem)
     if not reduction.consistent:
-        detail = f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other"
-        return Claim(np.zeros(problem.n_free + problem.n), Status.INCONSISTENT, 0, detail, evidence=reduction.evidence)
+        return inconsistent_claim(reduction)
     claim = call_solver(reduction.lcp, solver, request)
-    claim = _refined(problem, replace(claim, z=_joined(reduction.recover, claim.z)), request.tolerance)
+    y = claim.z if np.isfinite(claim.z).all() else np.zeros_like(claim.z)
+    claim = _refined(problem, replace(claim, z=np.concatenate([reduction.recover(y), y])), request.tolerance)
     core = reduction.core
     if core is not None and claim.status is not Status.SOLVED:
         split = mlcp_to_lcp(core)
@@ -141,14 +137,15 @@ def solve_reduced(problem: MLCP, solver: Any, request: SolveRequest) -> Claim:
     return claim
 
 
+def inconsistent_claim(reduction: Reduction) -> Claim:
+    """Return the claim for a mixed problem whose equations contradict each other."""
+    m, n = reduction.null.shape[0], reduction.lcp.n
+    detail = f"rank {reduction.rank} of {m} equations, which contradict each other"
+    return Claim(np.zeros(m + n), Status.INCONSISTENT, 0, detail, evidence=reduction.evidence)
+
+
 def _joined_words(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
-
-
-def _joined(recover: Any, y: Vector) -> Vector:
-    if not np.isfinite(y).all():
-        y = np.zeros_like(y)
-    return np.concatenate([recover(y), y])
 
 
 def _refined(problem: MLCP, claim: Claim, tolerance: float) -> Claim:
@@ -170,14 +167,12 @@ def _refined(problem: MLCP, claim: Claim, tolerance: float) -> Claim:
 def call_solver(problem: Problem | MCP, solver: Any, request: SolveRequest) -> Claim:
     """Return the solver's claim on a problem of a kind that the solver supports."""
     size = problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n
-    claim: Claim = _returned(problem, solver, request, Claim, "z", size)
-    return claim
+    return cast(Claim, _returned(problem, solver, request, Claim, "z", size))
 
 
 def call_friction_solver(problem: FrictionProblem, solver: Any, request: SolveRequest) -> FrictionClaim:
     """Return the friction solver's claim on a friction problem."""
-    claim: FrictionClaim = _returned(problem, solver, request, FrictionClaim, "r", problem.m)
-    return claim
+    return cast(FrictionClaim, _returned(problem, solver, request, FrictionClaim, "r", problem.m))
 
 
 class RecordingSolver:

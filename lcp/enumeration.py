@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
 from lcp.conversions import box_to_mlcp, check_kind
+from lcp.farkas import linear_program
 from lcp.interruptible import cpu_seconds, interruptible
-from lcp.linear_program import linear_program
 from lcp.polish import at_bounds, refine
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of, stacked
 from lcp.reduction import reduce
@@ -253,7 +253,9 @@ class BasisSearch:
         return np.array([*range(self._m), *pairs], dtype=np.intp)
 
     def _keep_piece(self, code: int, affine: Affine) -> bool:
-        piece = piece_of(affine)
+        # With two or more directions a linear program decides.
+        free = affine.n_constrained_directions
+        piece = Piece(affine.point, 0) if free == 0 else _interval(affine) if free == 1 else _polyhedron(affine)
         if piece is None:
             return False
         if piece.dimension == 0:
@@ -378,13 +380,6 @@ def affine_set(
     if (c[fixed] < -error[fixed]).any():
         return None
     return Affine(point, directions, c, G, error)
-
-
-def piece_of(affine: Affine) -> Piece | None:
-    """Return the nonempty piece of an affine set, or None; with two or more directions a linear program decides."""
-    if affine.n_constrained_directions == 0:
-        return Piece(affine.point, 0)
-    return _interval(affine) if affine.n_constrained_directions == 1 else _polyhedron(affine)
 
 
 def _interval(affine: Affine) -> Piece | None:

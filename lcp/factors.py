@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, scaled_matrix
 from lcp.scaling import entrywise_scales, scales
 
 # A pivot below this fraction of the largest entry is rounding. The matrix is expected to be equilibrated.
 _RANK = 1e-15
+# A squared pivot of Cholesky's method below this fraction of its diagonal entry is rounding.
+_SCHUR = 1e-14
 # Error of a solution of size one at which a sparse matrix counts as singular: a condition of about 1e15.
 _LOST = 0.1
 # First correction, relative to the solution, above which the condition may be 1e6 and more.
@@ -59,14 +61,8 @@ def equilibrated(A: Any) -> tuple[Factors | None, float]:
     n = A.shape[0]
     if n == 0:
         return factorized(A), 1.0
-    if isinstance(A, np.ndarray):
-        row, column = scales(np.ascontiguousarray(A))
-        scaled = row[:, None] * A * column
-    else:
-        from scipy import sparse
-
-        row, column = entrywise_scales(A)
-        scaled = (sparse.diags_array(row) @ A @ sparse.diags_array(column)).tocsc()
+    row, column = scales(np.ascontiguousarray(A)) if isinstance(A, np.ndarray) else entrywise_scales(A)
+    scaled = scaled_matrix(A, row, column)
     factors = factorized(scaled)
     if factors is None:
         return None, 0.0
@@ -160,18 +156,14 @@ def _refined_accurately(factors: Factors, A: Any, x: Vector, b: Vector, refineme
     """
     before = np.inf
     for _ in range(refinements):
-        correction = factors.solve(accurate_residual(A, x, b))
+        # The residual as if computed in twice the working precision, or in working precision if this overflows.
+        gap, error = enclosed_rows(A, x, -b)
+        correction = factors.solve(-gap if np.isfinite(error).all() else b - A @ x)
         size = float(np.abs(correction).max(initial=0.0))
         if not size < 0.5 * before:
             break
         before, x = size, x + correction
     return x
-
-
-def accurate_residual(A: Any, x: Vector, b: Vector) -> Vector:
-    """Return b - A x as if computed in twice the working precision, or in working precision if this overflows."""
-    gap, error = enclosed_rows(A, x, -b)
-    return -gap if np.isfinite(error).all() else b - A @ x
 
 
 def enclosed_rows(A: Any, x: Vector, q: Vector) -> tuple[Vector, Vector]:
@@ -195,7 +187,8 @@ def _dense(A: NDArray[np.float64], positive_definite: bool) -> Factors | None:
         return None
     if positive_definite:
         lower, fault = dpotrf(A, lower=1)
-        if fault == 0:
+        # The squared pivots are Schur complements, which are rounding in a singular matrix.
+        if fault == 0 and (np.diagonal(lower) ** 2 > _SCHUR * np.diagonal(A)).all():
             return Factors(lambda b, transposed=False: dpotrs(lower, b, lower=1)[0])
     lu, pivots, fault = dgetrf(A)
     pivot_sizes = np.abs(np.diagonal(lu))

@@ -1,18 +1,21 @@
-"""Proof that no feasible point exists: a Farkas vector from a linear program, checked again here."""
+"""Proof that no feasible point exists: a Farkas vector from a linear program (by HiGHS), checked again here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from lcp.analysis.exact import Branching, integers
+from lcp.analysis.exact import Branching, branch, integers
 from lcp.arrays import Vector
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
 from lcp.factors import enclosed_rows
-from lcp.interruptible import cpu_seconds
-from lcp.linear_program import linear_program
+from lcp.interruptible import cpu_seconds, run_interruptibly
 from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import Problem
 from lcp.scaling import scales
@@ -107,9 +110,7 @@ def to_mlcp(problem: Problem) -> MLCP:
 
 def solve_integer_program(problem: MLCP, time_limit: float = 0.0) -> Branching:
     """Search ``problem`` in integers for at most these seconds; without seconds only decide on feasibility."""
-    search = Branching(problem._K, problem._k, problem.n_free, time_limit)
-    search.run()
-    return search
+    return branch(problem._K, problem._k, problem.n_free, time_limit)
 
 
 def row_proof(problem: LCP) -> Farkas | None:
@@ -243,3 +244,49 @@ def feasible_point(problem: Problem, time_limit: float = 60.0) -> Vector | None:
     sizes = np.abs(K) @ np.abs(x) + np.abs(k)
     met = (np.abs(rows[:m]) <= 1e-8 * sizes[:m]).all() and (rows[m:] >= -1e-8 * sizes[m:]).all()
     return x if met else None
+
+
+Bounds = Sequence[tuple[float | None, float | None]] | tuple[float, float]
+
+# Entries up to which a program takes some milliseconds, and no separate thread.
+_SMALL = 20_000
+# Seconds that HiGHS can take beyond its limit before it is abandoned.
+_EXTRA_SECONDS = 0.25
+
+
+def linear_program(
+    cost: Vector,
+    A_ub: Any = None,
+    A_eq: Any = None,
+    *,
+    b_ub: Vector | None = None,
+    b_eq: Vector | None = None,
+    bounds: Bounds,
+    time_limit: float = 60.0,
+) -> Any:
+    """Minimise cost . x with A_ub x <= b_ub, A_eq x = b_eq and bounds; return the result of `scipy.optimize.linprog`.
+
+    Returns None if HiGHS returns no point, as at the end of ``time_limit`` seconds. These are wall seconds, extended by
+    the load of the machine, so that they are about CPU seconds.
+    """
+    from scipy.optimize import linprog
+
+    def solved(limit: float) -> Any:
+        given: Any = {"b_ub": b_ub, "A_eq": A_eq, "b_eq": b_eq, "bounds": bounds}
+        program: Any = linprog(cost, A_ub, **given, method="highs", options={"time_limit": max(limit, 1e-3)})
+        return None if program.x is None else program
+
+    if time_limit <= 0.0:
+        return None
+    if sum(0 if A is None else A.shape[0] * A.shape[1] for A in (A_ub, A_eq)) <= _SMALL:
+        return solved(time_limit)
+    # HiGHS counts wall seconds: of a busy machine they are fewer CPU seconds.
+    busy = 1.0
+    with contextlib.suppress(AttributeError, OSError):  # not every system reports it
+        busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    seconds = time_limit * max(1.0, busy)
+    end = time.monotonic() + seconds
+    try:
+        return run_interruptibly(lambda: solved(end - time.monotonic()), seconds + _EXTRA_SECONDS)
+    except TimeoutError:
+        return None

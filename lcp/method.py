@@ -38,15 +38,11 @@ class OptionsMeta(ABCMeta):
             plain = cls.__dict__.get("_plain")
             if plain is None:
                 plain = super().__call__()
-                if _is_value(plain):
+                # A value: of a dataclass itself, and with only options without default factories.
+                options = {option.name for option in fields(plain) if option.default_factory is MISSING}
+                if "__dataclass_fields__" in vars(cls) and vars(plain).keys() <= options:
                     cls._plain = plain
             return plain
-
-
-def _is_value(solver: Any) -> bool:
-    """Return True if an object is of a dataclass itself and has only options without default factories."""
-    options = {option.name for option in fields(solver) if option.default_factory is MISSING}
-    return "__dataclass_fields__" in vars(type(solver)) and vars(solver).keys() <= options
 
 
 class Options(metaclass=OptionsMeta):

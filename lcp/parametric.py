@@ -160,7 +160,7 @@ def parametric(
         walk = _PathFollower(problem, change, float(to), follow_turns, max_pivots)
         status, detail, evidence = walk.run(tolerance)
     t, z = float(to) * np.array(walk.t), np.array(walk.z).reshape((-1, k.shape[0]))
-    errors = _errors(problem, change, t, z)
+    errors = np.array([measure(_moved(problem, change, s), x)[0].backward_error for s, x in zip(t, z, strict=True)])
     if errors.size and not errors.max() <= tolerance and status is Status.SOLVED:
         worst = int(np.argmax(errors))
         status, detail = (
@@ -182,13 +182,6 @@ def parametric(
         problem,
         change,
     )
-
-
-def _errors(problem: LCP | MLCP, direction: Vector, t: Vector, z: NDArray[np.float64]) -> Vector:
-    """Return the backward errors of the points of a path."""
-    return np.array([
-        measure(_moved(problem, direction, s), x)[0].backward_error for s, x in zip(t, z, strict=True)
-    ])  # fmt: skip
 
 
 def _moved(problem: LCP | MLCP, direction: Vector, t: float) -> LCP | MLCP:
@@ -247,18 +240,15 @@ class _PathFollower:
                 entering, rising = path.complement(leaving)
             z = self._point(path)
             if self._keep(z, path.value(end), active) and not self._follow:
-                return Status.TURNED_BACK, self._first_turn(), None
+                # Drop the points after the first turning point.
+                last = self.turning_points[-1] + 1
+                del self.t[last:], self.z[last:], self.bases[last - 1 :]
+                return Status.TURNED_BACK, f"t turns back at {self._to * self.t[-1]:.6g}", None
             if leaving == end:
                 arrived = path.value(end) > 0.0
                 return (
                     (Status.SOLVED, "", None) if arrived else (Status.TURNED_BACK, "the path came back to t = 0", None)
                 )
-
-    def _first_turn(self) -> str:
-        """Drop the points after the first turning point; return a text about it."""
-        end = self.turning_points[-1] + 1
-        del self.t[end:], self.z[end:], self.bases[end - 1 :]
-        return f"t turns back at {self._to * self.t[-1]:.6g}"
 
     def _point(self, path: ComplementaryPath) -> Vector:
         """Compute the basic values from the data; return z (n,), or raise `LinAlgError` if the basis is singular."""

@@ -87,15 +87,10 @@ def refine(problem: Problem, z: Vector, tolerance: float, rounds: int = 5) -> Ve
     """
     if isinstance(problem, BoxLCP) or (isinstance(problem, LCP) and problem.sparse):
         return refine_boxed(problem, z, tolerance, rounds)
-    from lcp.kernels.basis_solve import solve_active
-
     K, k, m = stacked(problem)
-    size = k.shape[0]
     if verified(problem, z, tolerance):
         return z
     row, column = scales(K)
-    A, perm, work = np.empty((size, size)), np.empty(size, dtype=np.int64), np.empty(3 * size)
-    indices = np.zeros(size, dtype=np.int64)
     seen: set[bytes] = set()
     for _ in range(rounds):
         w = K @ z + k
@@ -105,30 +100,40 @@ def refine(problem: Problem, z: Vector, tolerance: float, rounds: int = 5) -> Ve
             break
         seen.add(positive.tobytes())
         active = np.flatnonzero(positive)
-        indices[: active.shape[0]] = active
-        x = np.zeros(size)
-        if solve_active(K, k, row, column, indices, active.shape[0], A, perm, work, x):
-            x[m:] = np.maximum(x[m:], 0.0)
-            if verified(problem, x, tolerance):
-                return x
+        x = solve_basis(problem, row, column, active)
+        if x is not None and verified(problem, x, tolerance):
+            return x
         # Equal to the basis solution for regular rows, and bounded for singular ones.
         z = _nonnegative(K, k, row, column, active, m, z)
         if verified(problem, z, tolerance):
             return z
-    # Almost solved: the error may be the digits that elimination lost.
+    # Almost solved: the error may be the digits that elimination lost. Solve the basis in about 32 digits; if rounding
+    # to float64 is too coarse, move entries on the grid of float64.
     near = seen and measure(problem, z)[0].scaled < _NEAR
-    return _solve_double_double(problem, positive, m, tolerance) if near else None
-
-
-def _solve_double_double(problem: LCP | MLCP, active: NDArray[np.bool_], m: int, tolerance: float) -> Vector | None:
-    """Solve the basis in about 32 digits; if rounding to float64 is too coarse, move entries on the grid of float64."""
-    x = solve_basis_extended(problem, active)
+    x = solve_basis_extended(problem, positive) if near else None
     if x is None:
         return None
     x[m:] = np.maximum(x[m:], 0.0)
     if verified(problem, x, tolerance):
         return x
     return round_to_float64(problem, x, tolerance) if isinstance(problem, LCP) else None
+
+
+def solve_basis(problem: LCP | MLCP, row: Vector, column: Vector, active: NDArray[np.intp]) -> Vector | None:
+    """Return the solution of the ``active`` rows, refined once, with y >= 0; or None if their block is singular.
+
+    ``row`` and ``column`` are the `scales` of the matrix.
+    """
+    from lcp.kernels.basis_solve import solve_active
+
+    K, k, m = stacked(problem)
+    size, count = k.shape[0], active.shape[0]
+    A, perm, work, x = np.empty((size, size)), np.empty(size, dtype=np.int64), np.empty(3 * size), np.zeros(size)
+    indices = np.concatenate([active, np.zeros(size - count, dtype=np.int64)])
+    if not solve_active(K, k, row, column, indices, count, A, perm, work, x):
+        return None
+    x[m:] = np.maximum(x[m:], 0.0)
+    return x
 
 
 def _nonnegative(
@@ -177,10 +182,10 @@ _STEPS = 8
 _PROGRESS = 0.25
 
 
-def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_] | NDArray[np.intp]) -> Vector | None:
+def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_]) -> Vector | None:
     """Return the z, (u, y) of an `MLCP`, that is zero outside ``active`` and solves the active rows; None if singular.
 
-    ``active`` is a mask (n,) or ascending indices. For an `MLCP` it covers (u, y) and includes the free unknowns.
+    ``active`` is a mask (n,). For an `MLCP` it covers (u, y) and includes the free unknowns.
     Entries may be negative, because the basis may be a wrong one. The data, dense, are exact by assumption. A float64
     factor is refined with residuals in double-double numbers (J. Demmel, Y. Hida, W. Kahan, X. S. Li, S. Mukherjee,
     E. J. Riedy, Error bounds from extra-precise iterative refinement, ACM Transactions on Mathematical Software 32,
@@ -188,10 +193,8 @@ def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_] | NDArra
     relative error is then 1e-32 times the condition of the balanced block.
     """
     K, k, _ = stacked(problem)
-    indices = np.flatnonzero(active) if np.asarray(active).dtype == np.bool_ else np.asarray(active, dtype=np.intp)
-    z = np.zeros(k.shape[0])
-    count = indices.shape[0]
-    if count == 0:
+    indices, z = np.flatnonzero(active), np.zeros(k.shape[0])
+    if indices.shape[0] == 0:
         return z
     block = np.ascontiguousarray(K[np.ix_(indices, indices)])
     row, column = balanced_scales(block)
@@ -199,9 +202,13 @@ def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_] | NDArra
     load = row * k[indices]
     x = _refined(scaled, load)
     if x is None:
-        x = _in_double_double(scaled, load)
-    if x is None:
-        return None
+        from lcp.kernels.extended_lemke import extended_float_size, extended_int_size, solve_extended
+
+        size = load.shape[0]
+        wf, wi = np.empty(extended_float_size(size)), np.empty(extended_int_size(size), dtype=np.int64)
+        x = np.empty(size)
+        if not solve_extended(scaled, load, np.ones(size), wf, wi, x):
+            return None
     z[indices] = column * x
     return z if np.isfinite(z).all() else None
 
@@ -240,15 +247,6 @@ def _refined(block: NDArray[np.float64], load: Vector) -> Vector | None:
     return None
 
 
-def _in_double_double(block: NDArray[np.float64], load: Vector) -> Vector | None:
-    """Return x = -block^-1 load from double-double numbers, rounded to float64, or None if the block is singular."""
-    from lcp.kernels.extended_lemke import extended_float_size, extended_int_size, solve_extended
-
-    k = load.shape[0]
-    x, wf, wi = np.empty(k), np.empty(extended_float_size(k)), np.empty(extended_int_size(k), dtype=np.int64)
-    return x if solve_extended(block, load, np.ones(k), wf, wi, x) and np.isfinite(x).all() else None
-
-
 # Rows whose w is zero within this fraction of their terms must not become negative.
 _TIGHT = 1e-12
 # A direction shorter than this fraction of its column is spanned by the finer columns before it.
@@ -264,7 +262,10 @@ def round_to_float64(problem: LCP, z: Vector, tolerance: float) -> Vector | None
     M, q = kernel_arrays(problem)
     if not z.any():
         return None
-    for unit in (_row_tolerances(M, q, z), np.ones(problem.n)):
+    # The tolerance of each row's residual by the rule of `lcp.residuals`; 1 for rows without any terms.
+    terms = np.abs(M) @ z + np.abs(q)
+    admitted = np.where(q == 0.0, 1e-9 * terms, np.minimum(1e-9 * terms, 1e-3 * np.abs(q)))
+    for unit in (np.where(admitted > 0.0, admitted, 1.0), np.ones(problem.n)):
         answer = _round_iteratively(problem, z, unit, tolerance)
         if answer is not None:
             return answer
@@ -297,13 +298,6 @@ def _round_iteratively(problem: LCP, z: Vector, unit: Vector, tolerance: float) 
             return None
         least, z = residual.natural_map, trial
     return None
-
-
-def _row_tolerances(M: NDArray[np.float64], q: Vector, z: Vector) -> Vector:
-    """Return the tolerance of each row's residual (n,) by the rule of `lcp.residuals`; 1 for rows without any terms."""
-    terms = np.abs(M) @ z + np.abs(q)
-    admitted: Vector = np.where(q == 0.0, 1e-9 * terms, np.minimum(1e-9 * terms, 1e-3 * np.abs(q)))
-    return np.where(admitted > 0.0, admitted, 1.0)
 
 
 def _nearest_plane(block: NDArray[np.float64], wrong: Vector, z: Vector) -> Vector:

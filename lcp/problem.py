@@ -15,6 +15,7 @@ from lcp.arrays import (
     checked_square,
     checked_vector,
     checked_vector_nonfinite,
+    first_true,
     read_only,
     row_abs_max,
     shaped_matrix,
@@ -110,8 +111,7 @@ class LCP(AffineRows):
                 return
         self._set_rows(M, q)
         known = None if q_uncertainty is None else checked_vector("q_uncertainty", q_uncertainty, self.n)
-        if known is not None and (known < 0.0).any():
-            i = int(np.argmax(known < 0.0))
+        if known is not None and (i := first_true(known < 0.0)) is not None:
             raise ProblemError(f"q_uncertainty[{i}] = {known[i]} is negative")
         object.__setattr__(self, "_q_uncertainty", known)
 
@@ -285,12 +285,9 @@ def checked_bounds(lo: ArrayLike, hi: ArrayLike, n: int) -> tuple[Vector, Vector
     """Return both bounds as vectors (n,); a `ProblemError` names an invalid bound, or an entry with lo > hi."""
     low, high = _bound("lo", lo, n), _bound("hi", hi, n)
     for name, bound, wrong in (("lo", low, np.inf), ("hi", high, -np.inf)):
-        bad = np.isnan(bound) | (bound == wrong)
-        if bad.any():
-            i = int(np.flatnonzero(bad)[0])
+        if (i := first_true(np.isnan(bound) | (bound == wrong))) is not None:
             raise ProblemError(f"{name}[{i}] = {bound[i]} bounds nothing")
-    if (low > high).any():
-        i = int(np.flatnonzero(low > high)[0])
+    if (i := first_true(low > high)) is not None:
         raise ProblemError(f"lo[{i}] = {low[i]} exceeds hi[{i}] = {high[i]}")
     return low, high
 
@@ -301,6 +298,80 @@ def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
     if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
         value = np.full(n, value)
     return checked_vector_nonfinite(name, value, n)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class CoupledBoxLCP(AffineRows):
+    """`BoxLCP` in which some bounds are -mu_i z_j and mu_i z_j, with j = findex_i.
+
+    The coupling is part of the problem: engines that fix the bounds at a previous z_j, or sweep, solve another problem.
+
+    Parameters
+    ----------
+    M, q
+        As of `BoxLCP`.
+    lo, hi
+        Bounds (n,) of the rows that are not coupled, or one number for all; the bounds of coupled rows are not read.
+    findex
+        Whole numbers (n,): the row whose unknown bounds this one, or -1. That row must not be coupled and needs lo >=
+        0; otherwise the problem is not a linear complementarity problem, and is refused.
+    mu
+        Factors (n,) >= 0, or one number; the factors of rows that are not coupled are not read.
+
+    Raises
+    ------
+    ProblemError
+        For a shape or value that does not fit, naming the row.
+
+    References
+    ----------
+    R. Smith, Open Dynamics Engine user guide (2006), "contact" (the bounds lo, hi and findex of a row).
+    """
+
+    lo: Vector
+    hi: Vector
+    findex: NDArray[np.int64]
+    mu: Vector
+
+    def __init__(self, M: Any, q: ArrayLike, lo: ArrayLike, hi: ArrayLike, findex: ArrayLike, mu: ArrayLike) -> None:
+        self._set_rows(M, q)
+        n = self.n
+        source = np.asarray(findex)
+        if source.shape != (n,) or not (source.dtype.kind in "iu" or n == 0):
+            raise ProblemError(f"findex must be whole numbers of shape ({n},), got {source.dtype} {source.shape}")
+        source = source.astype(np.int64)
+        coupled = source != -1
+        factors = checked_vector("mu", np.full(n, mu) if np.ndim(mu) == 0 else mu, n)
+        low, high = (np.array(np.broadcast_to(np.asarray(b, dtype=np.float64), (n,))) if np.ndim(b) == 0 else
+                     np.array(b, dtype=np.float64) for b in (lo, hi))  # fmt: skip
+        if low.shape == high.shape == (n,):
+            low[coupled], high[coupled] = 0.0, np.inf
+        low, high = checked_bounds(low, high, n)
+        for i in np.flatnonzero(coupled):
+            j = int(source[i])
+            if not 0 <= j < n or coupled[j]:
+                what = "is coupled itself" if 0 <= j < n else "is no row"
+                raise ProblemError(f"findex[{i}] = {j} {what}")
+            if not low[j] >= 0.0:
+                raise ProblemError(f"findex[{i}] = {j}, where lo = {low[j]}: bounds -mu |z| and mu |z| are not linear")
+            if not factors[i] >= 0.0:
+                raise ProblemError(f"mu[{i}] = {factors[i]} is negative")
+        for name, value in (("lo", low), ("hi", high), ("findex", source), ("mu", factors)):
+            object.__setattr__(self, name, read_only(value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._M, self._q, self.lo, self.hi, self.findex, self.mu)
+
+    def __repr__(self) -> str:
+        return f"CoupledBoxLCP(n={self.n}, coupled={int((self.findex >= 0).sum())})"
+
+    def with_bounds_at(self, z: Vector) -> BoxLCP:
+        """Return the problem with the bounds that z sets: z solves it exactly if it solves the coupled one."""
+        coupled = np.flatnonzero(self.findex >= 0)
+        lo, hi = self.lo.copy(), self.hi.copy()
+        hi[coupled] = self.mu[coupled] * np.maximum(z[self.findex[coupled]], 0.0)
+        lo[coupled] = -hi[coupled]
+        return BoxLCP(self._M, self._q, lo, hi)
 
 
 def bounds_of(problem: LCP | MLCP | BoxLCP) -> tuple[Vector, Vector]:

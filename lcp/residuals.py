@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector, largest, row_abs_max
-from lcp.conversions import CoupledBoxLCP
 from lcp.nonlinear.problem import MCP
-from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
+from lcp.problem import LCP, MLCP, BoxLCP, CoupledBoxLCP, bounds_of
 from lcp.status import ProblemError
 
 DEFAULT_TOLERANCE = 1e-9

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector, largest
+from lcp.arrays import Vector, is_symmetric, largest, scaled_matrix
 from lcp.problem import LCP, BoxLCP, bounds_of
 
 
@@ -140,16 +140,8 @@ def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False, balanced: bool
         row, column = entrywise_scales(M, congruent=congruent)
     else:
         row, column = (balanced_scales if balanced else scales)(M)
-    if isinstance(M, np.ndarray):
-        from lcp.matrix_classes import is_symmetric
-
-        scaled = row[:, None] * M * column
-        symmetric, pattern = is_symmetric(scaled), False
-    else:
-        from scipy import sparse
-
-        scaled = (sparse.diags_array(row) @ M @ sparse.diags_array(column)).tocsr()
-        symmetric, pattern = _symmetry(scaled)
+    scaled = scaled_matrix(M, row, column)
+    symmetric, pattern = _symmetry(scaled) if problem.sparse else (is_symmetric(scaled), False)
     load = row * q
     size = largest(load)
     if size == 0.0:

@@ -11,18 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import checked_vector
 from lcp.claims import friction_result, horizontal_result, nonlinear_result, result_from_claim
-from lcp.conversions import CoupledBoxLCP, HorizontalLCP, check_kind, horizontal_to_mlcp
+from lcp.conversions import HorizontalLCP, check_kind, horizontal_to_mlcp
 from lcp.dispatch import Solver, call_any_solver, call_friction_solver, call_solver
 from lcp.friction.global_problem import GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
-from lcp.friction.result import FrictionClaim, FrictionResult
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionClaim, FrictionResult
 from lcp.friction.solvers import ContactStrategies
 from lcp.interruptible import run_interruptibly
 from lcp.method import SolveRequest, Traits, check_solver
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP
-from lcp.problem import LCP, MLCP, BoxLCP
+from lcp.problem import LCP, MLCP, BoxLCP, CoupledBoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE, Judged
 from lcp.result import MCPResult, MLCPResult, Result
 from lcp.solvers import Cascade

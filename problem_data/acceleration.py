@@ -22,11 +22,13 @@ from numpy.typing import ArrayLike
 from problem_data.constrained import (
     AccelerationBlocks,
     ConstrainedDynamics,
-    evaluate_acceleration_blocks,
+    common_blocks,
+    dense_rows,
     known_of_blocks,
     map_of_any_rows,
     per_row,
     rows_of_blocks,
+    solve_rows,
 )
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import FunctionMap, LinearMap, Operator, as_linear_map
@@ -34,6 +36,8 @@ from problem_data.validation import (
     FloatArray,
     IntArray,
     ProblemDataError,
+    check_finite,
+    first_true,
     float_array,
     friction,
     length,
@@ -187,7 +191,12 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         terms = per_row(vector, "k", {"N": kN, "F": kF, "L": kL, "G": kG}, rows)
         contacts = {"sliding_contacts": sliding, "non_sliding_contacts": non_sliding, "r": counts}
         vectors = {"tau": forces, "mu_sliding": kinetic, "mu_non_sliding": static}
-        choice = {"use_complementarity_problem_solver": _flag(use_complementarity_problem_solver)}
+        flag: object = use_complementarity_problem_solver  # whatever the caller's types say
+        if not isinstance(flag, bool | np.bool_):
+            raise ProblemDataError(
+                "use_complementarity_problem_solver", f"{flag!r} of type {type(flag).__name__}, wanted True or False"
+            )
+        choice = {"use_complementarity_problem_solver": bool(flag)}
         known = rows_known(scaleG, errorG, rows["G"])
         self._fill({**vectors, **contacts, **choice, **maps, **terms, **known}, solve, None)
 
@@ -255,13 +264,42 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         return out
 
     def _evaluate(self) -> AccelerationBlocks:
-        return evaluate_acceleration_blocks(self)
+        counts = ("nv", "nc", "ns", "nns", "nr", "nl", "nb")
+        common = common_blocks(self, counts, ("r", "mu_sliding", "mu_non_sliding", "tau"), "NFLG")
+        Q, sliding = dense_rows("Q", self.Q), self.sliding_contacts.copy()
+        with np.errstate(over="ignore"):
+            R = normal_minus_friction(common["J"][: self.nc], Q, self.mu_sliding, sliding)
+        check_finite("N_minus_muQ_T.T", R)
+        # Only the rows that differ are solved for: elsewhere YR has the bits of Y, so that a problem in which nothing
+        # slides is exactly symmetric.
+        YR = common["Y"][: self.nc].copy()
+        YR[sliding] = solve_rows(self.solve_inertia, R[sliding])
+        return AccelerationBlocks(
+            **common,
+            sliding=sliding,
+            non_sliding=self.non_sliding_contacts.copy(),
+            Q=Q,
+            R=R,
+            YR=YR,
+            a_free=solve_rows(self.solve_inertia, self.tau),
+        )
 
     def __repr__(self) -> str:
         return (
             f"ConstraintAccelProblemData(nv={self.nv}, contacts={self.nc} ({self.ns} sliding), "
             f"friction rows={self.nr}, limits={self.nl}, bilaterals={self.nb})"
         )
+
+
+def normal_minus_friction(N: FloatArray, Q: FloatArray, mu: FloatArray, sliding: IntArray) -> FloatArray:
+    """Return the rows of N - mu Q as a new dense array (nc, nv), from dense N (nc, nv) and Q (ns, nv).
+
+    A contact that slides has the friction -mu fN along its sliding direction, so that its normal force acts along its
+    row of (N - mu Q)^T. The rows of Q of the non-sliding contacts, which are not stored, are zero.
+    """
+    rows = np.array(N, order="C")
+    rows[sliding] -= mu[:, np.newaxis] * Q
+    return rows
 
 
 def _sliding(mu: ArrayLike | None, Q: Operator | None, ns: int, nv: int) -> tuple[FloatArray, LinearMap]:
@@ -272,18 +310,9 @@ def _sliding(mu: ArrayLike | None, Q: Operator | None, ns: int, nv: int) -> tupl
     if mu is None and Q is not None and ns:
         raise ProblemDataError("mu_sliding", f"missing, wanted shape ({ns},): Q is given")
     kinetic = nonnegative("mu_sliding", mu, ns, "one entry per sliding contact")
-    if Q is None and kinetic.any():
-        i = int(np.argmax(kinetic > 0.0))
+    if Q is None and (i := first_true(kinetic > 0.0)) is not None:
         raise ProblemDataError(
             "Q", f"missing, wanted shape ({ns}, {nv}): mu_sliding[{i}] = {kinetic[i]} needs a direction"
         )
     rows = np.zeros((ns, nv)) if Q is None else Q
     return kinetic, as_linear_map("Q", rows, nv=nv, rows=ns, pair_rows=None, why="one row per sliding contact")
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise ProblemDataError(
-            "use_complementarity_problem_solver", f"{value!r} of type {type(value).__name__}, wanted True or False"
-        )
-    return bool(value)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -27,11 +27,6 @@ from problem_data.validation import (
     length,
     read_only,
 )
-
-if TYPE_CHECKING:
-    from problem_data.acceleration import ConstraintAccelProblemData
-    from problem_data.velocity import ConstraintVelProblemData
-
 
 _UNKNOWN: FloatArray = np.zeros(0)
 
@@ -114,105 +109,6 @@ class AccelerationBlocks(NamedTuple):
         return 0
 
 
-def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
-    """Evaluate the operators of a velocity-level problem into new arrays.
-
-    Raises
-    ------
-    ProblemDataError
-        An operator or the inertia solve gives a value that is not finite; the entry is named.
-    """
-    J = _jacobian(data.N, data.F, data.L, data.G, data.B)
-    return VelocityBlocks(
-        **{count: getattr(data, count) for count in ("nv", "nc", "nr", "nl", "nb", "nbox")},
-        **_copies(data, "r", "mu", "cone_contacts", "gammaE", "Mv", "lo", "hi", "tree_starts"),
-        J=J,
-        Y=_solved(data.solve_inertia, J),
-        k=np.concatenate((data.kN, data.kF, data.kL, data.kG, data.kB)),
-        gamma=np.concatenate((data.gammaN, data.gammaF, data.gammaL, np.zeros(data.nb), data.gammaB)),
-        v_free=_solved(data.solve_inertia, data.Mv),
-        **_known(data),
-    )
-
-
-def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> AccelerationBlocks:
-    """Evaluate the operators of an acceleration-level problem into new arrays.
-
-    Raises
-    ------
-    ProblemDataError
-        An operator or the inertia solve gives a value that is not finite; the entry is named.
-    """
-    J = _jacobian(data.N, data.F, data.L, data.G)
-    Q = _rows("Q", data.Q)
-    sliding = data.sliding_contacts.copy()
-    with np.errstate(over="ignore"):
-        R = normal_minus_friction(J[: data.nc], Q, data.mu_sliding, sliding)
-    check_finite("N_minus_muQ_T.T", R)
-    Y = _solved(data.solve_inertia, J)
-    # Only the rows that differ are solved for: elsewhere YR has the bits of Y, so that a problem in which nothing
-    # slides is exactly symmetric.
-    YR = Y[: data.nc].copy()
-    YR[sliding] = _solved(data.solve_inertia, R[sliding])
-    return AccelerationBlocks(
-        **{count: getattr(data, count) for count in ("nv", "nc", "ns", "nns", "nr", "nl", "nb")},
-        **_copies(data, "r", "mu_sliding", "mu_non_sliding", "tau"),
-        sliding=sliding,
-        non_sliding=data.non_sliding_contacts.copy(),
-        J=J,
-        Q=Q,
-        R=R,
-        Y=Y,
-        YR=YR,
-        k=np.concatenate((data.kN, data.kF, data.kL, data.kG)),
-        a_free=_solved(data.solve_inertia, data.tau),
-        **_known(data),
-    )
-
-
-def normal_minus_friction(N: FloatArray, Q: FloatArray, mu: FloatArray, sliding: IntArray) -> FloatArray:
-    """Return the rows of N - mu Q as a new dense array (nc, nv), from dense N (nc, nv) and Q (ns, nv).
-
-    A contact that slides has the friction -mu fN along its sliding direction, so that its normal force acts along its
-    row of (N - mu Q)^T. The rows of Q of the non-sliding contacts, which are not stored, are zero.
-    """
-    rows = np.array(N, order="C")
-    rows[sliding] -= mu[:, np.newaxis] * Q
-    return rows
-
-
-def _copies(data: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(data, name).copy() for name in names}
-
-
-def _known(data: ConstraintVelProblemData | ConstraintAccelProblemData) -> dict[str, Any]:
-    return {
-        name: np.zeros(0) if value is None else value.copy()
-        for name, value in (("scaleG", data.scaleG), ("errorG", data.errorG))
-    }
-
-
-def _jacobian(*maps: LinearMap) -> FloatArray:
-    """Return the dense rows of the maps N, F, L, G and perhaps B, one below the other."""
-    rows = [_rows(field, linear_map) for field, linear_map in zip("NFLGB", maps, strict=False)]
-    return np.ascontiguousarray(np.concatenate(rows))
-
-
-def _rows(field: str, linear_map: LinearMap) -> FloatArray:
-    rows = dense(linear_map)
-    check_finite(field, rows)
-    return rows
-
-
-def _solved(solve_inertia: SolveInertia, rows: FloatArray) -> FloatArray:
-    """Return M^-1 applied to each row of ``rows``, or to one vector, as a new array of the same shape."""
-    if rows.size == 0:
-        return np.zeros(rows.shape)  # a user's function need not support zero columns
-    solved = np.array(solve_inertia(rows.T).T, dtype=np.float64, order="C")
-    check_finite("solve_inertia", solved)
-    return solved
-
-
 Blocks = TypeVar("Blocks", VelocityBlocks, AccelerationBlocks)
 
 # Object with one entry in a vector k or gamma.
@@ -286,6 +182,44 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
 
     @abstractmethod
     def _evaluate(self) -> Blocks: ...
+
+
+def common_blocks(
+    data: ConstrainedDynamics[Any], counts: tuple[str, ...], vectors: tuple[str, ...], rows: str
+) -> dict[str, Any]:
+    """Evaluate the fields of blocks that both levels have, for the classes of ``rows``, "NFLG" or "NFLGB".
+
+    Raises
+    ------
+    ProblemDataError
+        An operator or the inertia solve gives a value that is not finite; the entry is named.
+    """
+    J = np.ascontiguousarray(np.concatenate([dense_rows(name, getattr(data, name)) for name in rows]))
+    known = {"scaleG": data.scaleG, "errorG": data.errorG}
+    return {
+        **{name: getattr(data, name) for name in counts},
+        **{name: getattr(data, name).copy() for name in vectors},
+        **{name: np.zeros(0) if value is None else value.copy() for name, value in known.items()},
+        "J": J,
+        "Y": solve_rows(data.solve_inertia, J),
+        "k": np.concatenate([getattr(data, f"k{name}") for name in rows]),
+    }
+
+
+def dense_rows(field: str, linear_map: LinearMap) -> FloatArray:
+    """Return the rows of a map as an array; an entry that is not finite is named."""
+    rows = dense(linear_map)
+    check_finite(field, rows)
+    return rows
+
+
+def solve_rows(solve_inertia: SolveInertia, rows: FloatArray) -> FloatArray:
+    """Return M^-1 applied to each row of ``rows``, or to one vector, as a new array of the same shape."""
+    if rows.size == 0:
+        return np.zeros(rows.shape)  # a user's function need not support zero columns
+    solved = np.array(solve_inertia(rows.T).T, dtype=np.float64, order="C")
+    check_finite("solve_inertia", solved)
+    return solved
 
 
 def map_of_any_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: int) -> LinearMap:

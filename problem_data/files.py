@@ -12,6 +12,7 @@ at multiples of 64 bytes, so that they can be mapped into memory and handed to k
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
 import math
 import os
@@ -263,11 +264,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 def partial_files(path: Path) -> list[Path]:
     """Return temporary files of interrupted writings of ``path``."""
-    return sorted(path.parent.glob(f".{_escaped(path.name)}.*.partial"))
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+    return sorted(path.parent.glob(f".{glob.escape(path.name)}.*.partial"))
 
 
 def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:

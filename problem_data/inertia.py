@@ -21,7 +21,7 @@ from problem_data.operators import (
     call_checked,
     is_sparse,
 )
-from problem_data.validation import FloatArray, ProblemDataError, float_array, format_entry, read_only
+from problem_data.validation import FloatArray, ProblemDataError, first_true, float_array, format_entry, read_only
 
 SolveInertia = Callable[[FloatArray], FloatArray]
 InertiaSolve = VectorFunction | SparseMatrix | ScipyLinearOperator | ArrayLike
@@ -128,8 +128,7 @@ def cholesky_inertia(M: ArrayLike, nv: int) -> CholeskyInertia:
 def check_symmetric_with_positive_diagonal(field: str, matrix: FloatArray, tolerance: float) -> FloatArray:
     """Return square roots of the diagonal; raise if an entry is not positive or the matrix not symmetric."""
     diagonal = np.diagonal(matrix)
-    if (diagonal <= 0.0).any():
-        i = int(np.argmax(diagonal <= 0.0))
+    if (i := first_true(diagonal <= 0.0)) is not None:
         raise ProblemDataError(
             field,
             f"not positive definite: {format_entry(field, matrix, (i, i))} on the diagonal (shape {matrix.shape})",
@@ -172,17 +171,14 @@ def _wrap(solve: InertiaSolve, nv: int) -> SolveInertia:
     """Return an array or sparse matrix (M^-1), a linear operator or a function as an inertia solve."""
     if isinstance(solve, CholeskyInertia | InverseInertia | FunctionInertia):
         return solve
-    if is_sparse(solve):
-        return InverseInertia(read_only(float_array("solve_inertia", solve.toarray(), (nv, nv), "the inverse of M")))
-    if isinstance(solve, ScipyLinearOperator):
+    if isinstance(solve, ScipyLinearOperator) and not is_sparse(solve):
         if tuple(solve.shape) != (nv, nv):
             raise ProblemDataError("solve_inertia", f"shape {tuple(solve.shape)}, wanted ({nv}, {nv})")
         return FunctionInertia(solve.matvec, nv, vectors=True, matrices=False)
-    if not callable(solve):
-        return InverseInertia(
-            read_only(float_array("solve_inertia", cast(ArrayLike, solve), (nv, nv), "the inverse of M"))
-        )
-    return _detect_arguments(solve, nv)
+    if callable(solve):
+        return _detect_arguments(solve, nv)
+    inverse = solve.toarray() if is_sparse(solve) else cast(ArrayLike, solve)
+    return InverseInertia(read_only(float_array("solve_inertia", inverse, (nv, nv), "the inverse of M")))
 
 
 def _detect_arguments(function: VectorFunction, nv: int) -> FunctionInertia:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from problem_data.acceleration import ConstraintAccelProblemData
-from problem_data.constrained import AccelerationBlocks, VelocityBlocks, normal_minus_friction
+from problem_data.acceleration import ConstraintAccelProblemData, normal_minus_friction
+from problem_data.constrained import AccelerationBlocks, VelocityBlocks
 from problem_data.files import NpzFile, Source, write_npz
 from problem_data.inertia import (
     SOLVE_SYMMETRY_TOLERANCE,
@@ -127,15 +127,12 @@ def load(path: str | os.PathLike[str]) -> ConstraintVelProblemData | ConstraintA
     """
     if not Path(path).exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    arrays = NpzFile(Path(path), _unreadable).read_all()
+    reader = NpzFile(Path(path), lambda path, field, detail: ProblemFileError(field or "path", f"{path} {detail}"))
+    arrays = reader.read_all()
     try:
         return _problem(arrays)
     except ProblemDataError as error:
         raise ProblemFileError(error.field, f"{error.message} (in {os.fspath(path)})") from error
-
-
-def _unreadable(path: Path, field: str, detail: str) -> ProblemFileError:
-    return ProblemFileError(field or "path", f"{path} {detail}")
 
 
 def _problem(arrays: Members) -> ConstraintVelProblemData | ConstraintAccelProblemData:

@@ -52,6 +52,11 @@ IntArray = NDArray[np.int64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
+def first_true(mask: NDArray[np.bool_]) -> int | None:
+    """Return the first index at which a mask (n,) is True, or None."""
+    return int(np.argmax(mask)) if mask.any() else None
+
+
 def format_entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str:
     """Return the text ``field[i, j] = value`` for one entry of an array."""
     place = f"[{', '.join(str(i) for i in index)}]" if index else ""
@@ -169,9 +174,7 @@ def direction_counts(r: ArrayLike, mu: FloatArray, mu_field: str = "mu") -> IntA
     coefficient without a direction would be ignored without notice.
     """
     counts = integer_vector("r", r, mu.size, "a whole number of directions", f"one entry per entry of {mu_field}")
-    idle = (counts < 1) & (mu > 0.0)
-    if idle.any():
-        index = int(np.argmax(idle))
+    if (index := first_true((counts < 1) & (mu > 0.0))) is not None:
         raise ProblemDataError(
             "r",
             f"r[{index}] = 0, wanted at least 1 where {mu_field} is positive: {format_entry(mu_field, mu, (index,))} "
@@ -214,9 +217,7 @@ def checked_cone_contacts(value: ArrayLike, mu: FloatArray | None) -> IntArray:
     cones = integer_vector("cone_contacts", value, mu.size, "a contact's number", "one entry per entry of mu")
     own = cones == np.arange(cones.size)
     nc = cones.size if own.all() else int(np.argmin(own))  # number of the contacts' sliding cones
-    wrong = ~own & (cones >= nc)
-    if wrong.any():
-        i = int(np.argmax(wrong))
+    if (i := first_true(~own & (cones >= nc))) is not None:
         raise ProblemDataError(
             "cone_contacts",
             f"cone_contacts[{i}] = {cones[i]}: wanted 0, 1, ... for the contacts' own cones, then numbers among them",
@@ -236,8 +237,7 @@ def friction(
         return coefficients, counts
     if has_F and n:
         raise ProblemDataError("r", f"missing, wanted shape ({n},): F is given, how many of its rows has each contact?")
-    if coefficients.any():
-        i = int(np.argmax(coefficients > 0.0))
+    if (i := first_true(coefficients > 0.0)) is not None:
         raise ProblemDataError(
             "r", f"missing, wanted shape ({n},): {mu_field}[{i}] = {coefficients[i]} needs directions"
         )
@@ -272,10 +272,8 @@ def check_cones(r: IntArray, nc: int, gammaE: FloatArray) -> None:
     if kinds.size > 1:
         c = int(np.argmax(r == 1))
         raise ProblemDataError("r", f"r[{c}] = 1 beside contacts of 2: {how}; add the second tangent")
-    softened = np.flatnonzero(gammaE != 0.0)
-    if softened.size:
-        c = int(softened[0])
-        detail = f"gammaE[{c}] = {gammaE[c]}: it softens the slack of a pyramid, which a cone does not have"
+    if (i := first_true(gammaE != 0.0)) is not None:
+        detail = f"gammaE[{i}] = {gammaE[i]}: it softens the slack of a pyramid, which a cone does not have"
         raise ProblemDataError("gammaE", f'{detail}; use gammaF, or friction="pyramid"')
 
 
@@ -285,14 +283,11 @@ def force_bounds(lo: ArrayLike | None, hi: ArrayLike | None, nbox: int) -> tuple
     Refused are a NaN, an infinity on the wrong side, and two finite bounds farther apart than any number.
     """
     lower, upper = _force_bound("lo", lo, nbox, np.inf), _force_bound("hi", hi, nbox, -np.inf)
-    crossed = lower > upper
-    if crossed.any():
-        i = int(np.argmax(crossed))
+    if (i := first_true(lower > upper)) is not None:
         raise ProblemDataError("lo", f"lo[{i}] = {lower[i]}, wanted <= hi[{i}] = {upper[i]} (shape {lower.shape})")
     with np.errstate(over="ignore"):
         endless = np.isfinite(lower) & np.isfinite(upper) & np.isinf(upper - lower)
-    if endless.any():
-        i = int(np.argmax(endless))
+    if (i := first_true(endless)) is not None:
         raise ProblemDataError("hi", f"hi[{i}] - lo[{i}] = {upper[i]} - {lower[i]} overflows, wanted an infinite bound")
     return lower, upper
 
@@ -345,9 +340,7 @@ def _ascending(field: str, value: ArrayLike, nc: int) -> IntArray:
     contacts = integer_vector(field, value, None, "the index of a contact")
     wanted = f"a contact from 0 to {nc - 1}" if nc else "no entries, as there are no contacts"
     raise_for_entries(field, contacts, contacts >= nc, wanted)
-    disorder = np.diff(contacts) <= 0
-    if disorder.any():
-        i = int(np.argmax(disorder))
+    if (i := first_true(np.diff(contacts) <= 0)) is not None:
         raise ProblemDataError(
             field,
             f"{field}[{i + 1}] = {contacts[i + 1]} after {field}[{i}] = {contacts[i]}, wanted an ascending list "

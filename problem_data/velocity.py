@@ -23,11 +23,12 @@ from numpy.typing import ArrayLike
 from problem_data.constrained import (
     ConstrainedDynamics,
     VelocityBlocks,
-    evaluate_blocks,
+    common_blocks,
     known_of_blocks,
     map_of_any_rows,
     per_row,
     rows_of_blocks,
+    solve_rows,
 )
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import LinearMap, Operator, as_linear_map
@@ -283,7 +284,13 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         return self.mu.size
 
     def _evaluate(self) -> VelocityBlocks:
-        return evaluate_blocks(self)
+        counts = ("nv", "nc", "nr", "nl", "nb", "nbox")
+        vectors = ("r", "mu", "cone_contacts", "gammaE", "Mv", "lo", "hi", "tree_starts")
+        return VelocityBlocks(
+            **common_blocks(self, counts, vectors, "NFLGB"),
+            gamma=np.concatenate((self.gammaN, self.gammaF, self.gammaL, np.zeros(self.nb), self.gammaB)),
+            v_free=solve_rows(self.solve_inertia, self.Mv),
+        )
 
     def __repr__(self) -> str:
         boxed = f", boxed rows={self.nbox}" if self.nbox else ""

@@ -1,4 +1,4 @@
-"""Nonlinear complementarity problems of the literature beyond `lcp.nonlinear.catalog`, with known solutions."""
+"""Nonlinear complementarity problems of the literature beyond `lcp.catalog`, with known solutions."""
 
 from dataclasses import dataclass
 

@@ -12,9 +12,9 @@ from refusals import assert_messages
 
 import lcp
 from lcp import Traits, conformance
-from lcp.nonlinear.catalog import entries
+from lcp.catalog import nonlinear_entries
 
-ENTRIES = {entry.name: entry for entry in entries()}
+ENTRIES = {entry.name: entry for entry in nonlinear_entries()}
 STARTED = [
     (name, start)
     for name, entry in ENTRIES.items()

@@ -27,8 +27,7 @@ from contactlab.constraint_solver.discretized import (
 )
 from contactlab.constraint_solver.friction_backend import friction_objection, verified
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.island_solver import contact_column_ranges, solve_island
-from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, contact_column_ranges, solve_island, strategy_mask
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from contactlab.constraint_solver.discretized import (
     recover_forces,
 )
 from contactlab.multibody.spatial.arrays import FloatArray
-from lcp.linear_program import linear_program
+from lcp.farkas import linear_program
 from problem_data import (
     AccelerationBlocks,
     ConstraintAccelProblemData,

@@ -4,14 +4,14 @@ Elimination needs no fractions (E. H. Bareiss, Sylvester's identity and multiste
 elimination, Mathematics of Computation 22, 1968): every number is a minor of the matrix, and every division is exact.
 Arrays of Python integers have the dtype ``object``.
 
-Linear programs are solved by the first phase of the simplex method with Bland's rule. `Branching` decides a small
+Linear programs are solved by the first phase of the simplex method with Bland's rule. `branch` decides a small
 problem: if a feasible point has both y and w of a pair positive, it branches on this pair.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -132,14 +132,10 @@ def eliminated(A: Integers, k: int, previous: int) -> Integers:
 
 @dataclass(slots=True, eq=False)
 class Branching:
-    """Search for a complementary x of K x + k, whose first ``free`` rows are equations of unknowns without sign.
+    """Result of `branch`.
 
     Attributes
     ----------
-    K, k, free
-        The data, in doubles.
-    time_limit
-        Seconds, checked between linear programs; the first is always solved.
     nodes
         Number of solved programs.
     farkas
@@ -152,67 +148,56 @@ class Branching:
         False if the limit was reached.
     """
 
-    K: NDArray[np.float64]
-    k: Vector
-    free: int
-    time_limit: float
     nodes: int = 0
     farkas: Vector | None = None
     feasible: Vector | None = None
     found: Vector | None = None
     complete: bool = True
-    _row: Vector = field(init=False, repr=False)
-    _column: Vector = field(init=False, repr=False)
-    _A: Integers = field(init=False, repr=False)
-    _b: Integers = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Choose powers of two as units, and integers in these: no digit is lost."""
-        size = self.k.shape[0]
-        whole, self._row, self._column = to_scaled_integers(np.column_stack([self.K, self.k]))
-        A, b, m = whole[:, :size], -whole[:, size], self.free
-        slack = np.zeros((size, size - m), dtype=object)
-        slack[range(m, size), range(size - m)] = -1
-        # Unknowns without sign are differences; w can have any unit.
-        self._A, self._b = np.hstack([A, -A[:, :m], slack]), b
 
-    def run(self) -> None:
-        """Branch until a solution is found, all branches are excluded, or the limit is reached."""
-        size, m = self.k.shape[0], self.free
-        deadline = cpu_seconds() + self.time_limit
-        open_nodes: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
-        while open_nodes:
-            if self.nodes and cpu_seconds() >= deadline:
-                self.complete = False
-                return
-            self.nodes += 1
-            without_y, without_w = open_nodes.pop()
-            out = without_y | {size + i for i in without_w}
-            kept = [j for j in range(self._A.shape[1]) if j not in out]
-            x, scale, y = nonnegative(self._A[:, kept], self._b)
-            if x is None:
-                if self.nodes == 1:
-                    self.farkas = doubles(y) * self._row
-                continue
-            whole = np.zeros(self._A.shape[1], dtype=object)
-            whole[kept] = x
-            both = [i for i in range(m, size) if whole[i] and whole[size + i]]
-            if self.feasible is None or not both:
-                self.feasible = self._point(whole, scale)
-            if not both:
-                self.found = self.feasible
-                return
-            open_nodes += [(without_y | {both[0]}, without_w), (without_y, without_w | {both[0]})]
+def branch(K: NDArray[np.float64], k: Vector, free: int, time_limit: float) -> Branching:
+    """Search for a complementary x of K x + k, whose first ``free`` rows are equations of unknowns without sign.
 
-    def _point(self, whole: Integers, scale: int) -> Vector:
-        size, m = self.k.shape[0], self.free
-        whole[:m] -= whole[size : size + m]
-        try:
-            x = np.array([a / scale for a in whole[:size]])
-        except OverflowError:
-            x = np.full(size, np.inf)
-        point: Vector = x * self._column[:size] / self._column[size]
-        return point
+    It branches until a solution is found, all branches are excluded, or the limit in seconds is reached, which is
+    checked between linear programs; the first is always solved.
+    """
+    # Powers of two as units, and integers in these: no digit is lost.
+    size = k.shape[0]
+    integral, row, column = to_scaled_integers(np.column_stack([K, k]))
+    slack = np.zeros((size, size - free), dtype=object)
+    slack[range(free, size), range(size - free)] = -1
+    # Unknowns without sign are differences; w can have any unit.
+    A, b = np.hstack([integral[:, :size], -integral[:, :free], slack]), -integral[:, size]
+    result, deadline = Branching(), cpu_seconds() + time_limit
+    open_nodes: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
+    while open_nodes:
+        if result.nodes and cpu_seconds() >= deadline:
+            result.complete = False
+            break
+        result.nodes += 1
+        without_y, without_w = open_nodes.pop()
+        out = without_y | {size + i for i in without_w}
+        kept = [j for j in range(A.shape[1]) if j not in out]
+        x, scale, y = nonnegative(A[:, kept], b)
+        if x is None:
+            if result.nodes == 1:
+                result.farkas = doubles(y) * row
+            continue
+        whole = np.zeros(A.shape[1], dtype=object)
+        whole[kept] = x
+        both = [i for i in range(free, size) if whole[i] and whole[size + i]]
+        if result.feasible is None or not both:
+            whole[:free] -= whole[size : size + free]
+            try:
+                point = np.array([a / scale for a in whole[:size]])
+            except OverflowError:
+                point = np.full(size, np.inf)
+            result.feasible = point * column[:size] / column[size]
+        if not both:
+            result.found = result.feasible
+            break
+        open_nodes += [(without_y | {both[0]}, without_w), (without_y, without_w | {both[0]})]
+    return result
 
 
 def to_scaled_integers(rows: NDArray[np.float64]) -> tuple[Integers, Vector, Vector]:

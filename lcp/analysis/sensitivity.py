@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector, row_abs_max, shaped_matrix
 from lcp.conversions import check_kind
-from lcp.factors import MIN_RCOND, equilibrated
+from lcp.factors import MIN_RCOND, block, equilibrated
 from lcp.interruptible import interruptible
 from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem, measure
@@ -76,14 +76,6 @@ def to_vector(problem: Problem, z: ArrayLike | Result | MLCPResult) -> Vector:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Factor:
-    """Factored active block: ``solve(b, transposed)`` is A^-1 b, or the least-squares solution of least norm."""
-
-    solve: Callable[..., Any]
-    rcond: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Sensitivity:
     """The derivative of a solution.
 
@@ -113,7 +105,8 @@ class Sensitivity:
     _form: BoxForm = field(repr=False)
     _x: Vector = field(repr=False)
     _at_high: NDArray[np.bool_] = field(repr=False)
-    _factor: _Factor = field(repr=False)
+    # The factored active block: ``_solve(b, transposed)`` is A^-1 b, or the least-squares solution of least norm.
+    _solve: Callable[..., Any] = field(repr=False)
 
     @property
     def nondegenerate(self) -> bool:
@@ -131,7 +124,7 @@ class Sensitivity:
         n, a = self._form.size, self.active
         full = np.zeros((n, n))
         if a.size:
-            full[np.ix_(a, a)] = -self._factor.solve(np.eye(a.size))
+            full[np.ix_(a, a)] = -self._solve(np.eye(a.size))
         return full
 
     def jvp(
@@ -167,7 +160,7 @@ class Sensitivity:
         if dz.any():
             right = right + np.asarray(form.M @ dz)
         if a.size:
-            dz[a] = -self._factor.solve(right[a])
+            dz[a] = -self._solve(right[a])
         return dz
 
     def vjp(self, z_bar: ArrayLike) -> tuple[Any, Vector]:
@@ -195,7 +188,7 @@ class Sensitivity:
         given = checked_vector("z_bar", z_bar, self._form.size)
         q_bar = np.zeros(self._form.size)
         if self.active.size:
-            q_bar[self.active] = -self._factor.solve(given[self.active], True)
+            q_bar[self.active] = -self._solve(given[self.active], True)
         return given, q_bar
 
     def _outside(self) -> NDArray[np.bool_]:
@@ -243,16 +236,16 @@ def sensitivity(
         raise ProblemError("the vector does not solve the problem: there is nothing to differentiate")
     between, degenerate, at_high = _classify_unknowns(form, x, threshold)
     active = np.flatnonzero(between | degenerate if choice == "weak" else between)
-    factor = _factored(form, active)
-    status = Status.SOLVED if factor.rcond > MIN_RCOND else Status.SINGULAR_BASIS
+    solve, rcond = _factored(form, active)
+    status = Status.SOLVED if rcond > MIN_RCOND else Status.SINGULAR_BASIS
     kinks = np.flatnonzero(degenerate)
     detail = f"{active.size} of {form.size} unknowns active"
     if kinks.size:
         listed = ", ".join(map(str, kinks[:8])) + (", ..." if kinks.size > 8 else "")
         detail += f"; degenerate at {listed}: the {choice} piece"
     if status is not Status.SOLVED:
-        detail += f"; their block is singular (rcond {factor.rcond:.1e}): derivatives of least norm"
-    return Sensitivity(status, detail, active, kinks, choice, factor.rcond, form, x, at_high, factor)
+        detail += f"; their block is singular (rcond {rcond:.1e}): derivatives of least norm"
+    return Sensitivity(status, detail, active, kinks, choice, rcond, form, x, at_high, solve)
 
 
 def _classify_unknowns(form: BoxForm, x: Vector, threshold: float) -> tuple[Any, Any, Any]:
@@ -268,16 +261,16 @@ def _classify_unknowns(form: BoxForm, x: Vector, threshold: float) -> tuple[Any,
     return between, ~between & small & ~given, at_high & ~between
 
 
-def _factored(form: BoxForm, active: NDArray[np.intp]) -> _Factor:
-    """Return the factors of the active block, or its pseudo-inverse if it is singular; a sparse block stays sparse."""
-    block = form.M[active][:, active] if form.sparse else form.M[np.ix_(active, active)]
-    factors, rcond = equilibrated(block)
+def _factored(form: BoxForm, active: NDArray[np.intp]) -> tuple[Callable[..., Any], float]:
+    """Return the solve with the active block, or with its pseudo-inverse if it is singular, and its condition."""
+    active_block = block(form.M, active)
+    factors, rcond = equilibrated(active_block)
     if factors is not None:
-        return _Factor(factors.solve, rcond)
+        return factors.solve, rcond
     if form.sparse:
-        return _Factor(functools.partial(_least_norm, block), rcond)
-    inverse = np.linalg.pinv(block, rcond=1e-12)
-    return _Factor(lambda b, transposed=False: (inverse.T if transposed else inverse) @ b, rcond)
+        return functools.partial(_least_norm, active_block), rcond
+    inverse = np.linalg.pinv(active_block, rcond=1e-12)
+    return lambda b, transposed=False: (inverse.T if transposed else inverse) @ b, rcond
 
 
 def _least_norm(block: Any, b: Any, transposed: bool = False) -> Any:

@@ -10,14 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, checked_square, checked_vector, read_only, shaped_matrix
-from lcp.friction.delassus_factor import factor_from_masses
-from lcp.friction.problem import FrictionProblem, IntArray, checked_dims, checked_mu
+from lcp.friction.problem import DelassusFactor, FrictionProblem, IntArray, checked_dims, checked_mu
 from lcp.status import ProblemError
 
 # Scaled residual of the equations up to which a factorisation is accepted, and equations are called consistent.
 _CONSISTENT = 1e-9
-# Unknowns up to which a singular system is solved by a dense orthogonal decomposition.
+# Unknowns up to which a singular system is solved by a dense orthogonal decomposition, and of a tree that is factored.
 _DENSE = 3000
+# Velocities of a free body in space, and in the plane.
+_BODIES = (6, 3)
+# Of a mass matrix: asymmetry that is rounding, and fraction of its diagonal below which a pivot is rounding.
+_SYMMETRIC = 1e-13
+_PIVOT = 1e-13
 # Entries of the dense right-hand sides solved together.
 _CHUNK = 4_000_000
 
@@ -172,7 +176,7 @@ def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
     K = sparse.csc_matrix(M) if p == 0 else sparse.bmat([[M, -sparse.csc_matrix(G)], [sparse.csc_matrix(G).T, None]])
     K = sparse.csc_matrix(K)
     system, deficient = _system(K)
-    bodies = factor_from_masses(source)
+    bodies = None if p else factor_from_masses(M, H, f, w)
     if bodies is not None:
         # With little fill, and without a column of M^-1 H.
         W, error = bodies.J @ bodies.J.T, 0.0
@@ -217,16 +221,8 @@ def _least_squares(K: Any) -> Any:
     dense = K.toarray()
     row = np.abs(dense).max(axis=1, initial=0.0)
     row = np.where(row > 0.0, row, 1.0)
-    U, values, Vt = np.linalg.svd(dense / row[:, None], full_matrices=False)
-    rank = int((values > 1e-11 * values.max(initial=0.0)).sum())
-
-    def solve(right: Vector) -> Vector:
-        unit = row if right.ndim == 1 else row[:, None]
-        inner = U[:, :rank].T @ (right / unit)
-        x: Vector = Vt[:rank].T @ (inner / (values[:rank] if right.ndim == 1 else values[:rank, None]))
-        return x
-
-    return solve
+    inverse = np.linalg.pinv(dense / row[:, None], rcond=1e-11)
+    return lambda right: inverse @ (right.T / row).T
 
 
 def _delassus(system: Any, K: Any, H: Any, n: int, p: int) -> tuple[Any, float]:
@@ -253,3 +249,56 @@ def _scaled_residual(K: Any, x: Vector, right: Vector) -> float:
         unit = (abs(K) @ np.abs(x) + np.abs(right)).max(axis=0)
         share = np.divide(gap, unit, out=np.zeros_like(gap), where=unit > 0.0)
     return float(share.max()) if np.isfinite(share).all() else np.inf
+
+
+def factor_from_masses(M: Any, H: Any, f: Vector, w: Vector) -> DelassusFactor | None:
+    """Return J = H' L^-T with M = L L', factored tree by tree, and v_free = L^-1 f; trees are ordered by size.
+
+    Return None if there are no velocities, if a tree has more than `_DENSE` of them, or if M is not symmetric and
+    positive definite.
+    """
+    from scipy import sparse
+
+    M = sparse.csr_matrix(M)
+    if M.shape[0] == 0 or abs(M - M.T).max() > _SYMMETRIC * abs(M).max():
+        return None
+    M.eliminate_zeros()
+    tree = _trees(M)
+    sizes = np.bincount(tree)
+    if sizes.max() > _DENSE:
+        return None
+    # Trees of equal size are adjacent, so that they are factorised together.
+    order = np.lexsort((tree, sizes[tree]))
+    M = M[order][:, order]
+    inverses, first = [], 0
+    for size, count in zip(*np.unique(sizes, return_counts=True), strict=True):
+        last = first + size * count
+        blocks = M[first:last, first:last].tobsr((size, size)).data
+        if len(blocks) < count:
+            return None
+        try:
+            L = np.linalg.cholesky(blocks)
+        except np.linalg.LinAlgError:
+            return None
+        pivots, diagonal = np.einsum("kii->ki", L) ** 2, np.einsum("kii->ki", blocks)
+        if not (pivots > _PIVOT * diagonal).all():
+            return None
+        inverses.append(sparse.bsr_matrix((np.linalg.inv(L), np.arange(count), np.arange(count + 1))))
+        first = last
+    inverse = sparse.block_diag(inverses, format="csr")
+    inverse.eliminate_zeros()
+    J = sparse.csr_matrix((inverse @ sparse.csr_matrix(H)[order]).T)
+    starts = np.concatenate(([0], np.cumsum(np.sort(sizes))))
+    return DelassusFactor(J, inverse @ f[order], w, starts)
+
+
+def _trees(M: Any) -> IntArray:
+    """Return the tree of each velocity: six or three in a row (bodies) if M allows it, else the ones coupled by M."""
+    from scipy.sparse.csgraph import connected_components
+
+    n = M.shape[0]
+    entries = M.tocoo()
+    for size in _BODIES:
+        if n % size == 0 and (entries.row // size == entries.col // size).all():
+            return np.arange(n, dtype=np.int64) // size
+    return np.asarray(connected_components(M, directed=False)[1], dtype=np.int64)

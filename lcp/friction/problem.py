@@ -5,16 +5,13 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import Vector, checked_square, checked_vector, read_only
+from lcp.arrays import Vector, checked_square, checked_vector, first_true, read_only
 from lcp.status import ProblemError
-
-if TYPE_CHECKING:
-    from lcp.friction.delassus_factor import DelassusFactor
 
 IntArray = NDArray[np.int64]
 
@@ -43,13 +40,21 @@ def checked_dims(dim: int | Sequence[int] | NDArray[np.integer], nc: int) -> Int
 def checked_mu(mu: ArrayLike, dims: IntArray | None = None) -> Vector:
     """Return friction coefficients, finite and not negative; zero if a contact has no tangent."""
     vector = checked_vector("mu", mu)
-    if (vector < 0.0).any():
-        i = int(np.argmax(vector < 0.0))
+    if (i := first_true(vector < 0.0)) is not None:
         raise ProblemError(f"mu[{i}] = {vector[i]} is negative")
-    if dims is not None and ((dims == 1) & (vector != 0.0)).any():
-        i = int(np.argmax((dims == 1) & (vector != 0.0)))
+    if dims is not None and (i := first_true((dims == 1) & (vector != 0.0))) is not None:
         raise ProblemError(f"mu[{i}] = {vector[i]}, but contact {i} has no tangent (dim 1): it must be 0")
     return vector
+
+
+@dataclass(frozen=True, eq=False)
+class DelassusFactor:
+    """u = J (v_free + J' r) + bias, with velocities grouped by tree."""
+
+    J: Any  # (m, n) sparse, by rows
+    v_free: Vector  # (n,)
+    bias: Vector  # (m,)
+    starts: IntArray  # (nt + 1,) first velocity of each tree
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from lcp.arrays import is_symmetric
 from lcp.interruptible import interruptible
 from lcp.matrix_classes.copositive import (
     is_copositive,
@@ -23,7 +24,6 @@ from lcp.matrix_classes.definite import (
     is_pd_matrix,
     is_positive_semidefinite,
     is_psd_matrix,
-    is_symmetric,
 )
 from lcp.matrix_classes.p_matrix import is_h_plus_matrix, is_k_matrix, is_p_matrix, is_z_matrix
 from lcp.matrix_classes.sufficient import is_column_sufficient, is_row_sufficient, is_sufficient

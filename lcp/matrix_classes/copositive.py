@@ -18,7 +18,7 @@ import numpy as np
 
 from lcp.analysis.exact import Integers, doubles, gauss_jordan, integers, signs
 from lcp.analysis.proven_bounds import h_matrix_vector, least_eigenvalue
-from lcp.arrays import Vector
+from lcp.arrays import Vector, first_true, graph_components
 from lcp.matrix_classes.definite import congruence, is_pd_matrix, is_psd_matrix
 from lcp.matrix_classes.verdict import (
     ClassVerdict,
@@ -147,11 +147,9 @@ def _decide_rows(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
     if underflows(scaled, matrix):
         row, column, scaled = np.ones(n), np.ones(n), matrix
     if h_matrix_vector(matrix) is not None:
-        return (
-            ClassVerdict(True, name, detail="H_+ and so P")
-            if (np.diag(matrix) > 0.0).all()
-            else _diagonal(matrix, name)
-        )
+        if (i := first_true(np.diag(matrix) < 0.0)) is None:
+            return ClassVerdict(True, name, detail="H_+ and so P")
+        return ClassVerdict(False, name, Counterexample((i,), np.eye(n)[i]), f"M[{i}, {i}] is negative", 1.0)
     if least_eigenvalue(scaled) > 0.0:
         return ClassVerdict(True, name, detail="positive definite after scaling and so P")
 
@@ -163,13 +161,6 @@ def _decide_rows(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
 
     finds = violations(scaled, column, integers(matrix), strict=strict, max_n=max_n)
     return decide(name, finds, lambda find: strict or not find.null, refused)
-
-
-def _diagonal(matrix: Vector, name: str) -> ClassVerdict:
-    """Return the verdict for an H-matrix with a negative diagonal entry."""
-    i = int(np.flatnonzero(np.diag(matrix) < 0.0)[0])
-    x = np.eye(matrix.shape[0])[i]
-    return ClassVerdict(False, name, Counterexample((i,), x), f"M[{i}, {i}] is negative", 1.0)
 
 
 _CHUNK = 8192
@@ -297,13 +288,8 @@ def _exact_block(exact: Integers, indices: tuple[int, ...]) -> Violation | None:
 
 def _parts(exact: Integers, *, strict: bool) -> list[tuple[int, ...]]:
     """Return strongly connected parts of the graph of negative entries that may have a violation, smallest first."""
-    from scipy.sparse.csgraph import connected_components
-
     sign = signs(exact)
-    if sign.size == 0:
-        return []
-    count, label = connected_components(sign < 0, directed=True, connection="strong")
-    parts = [tuple(np.flatnonzero(label == k).tolist()) for k in range(count)]
+    parts = [tuple(part.tolist()) for part in graph_components(sign < 0, strong=True)]
     # A single index matters only if its diagonal entry is not positive.
     alone = 0 if strict else -1
     return sorted((part for part in parts if len(part) > 1 or sign[part[0], part[0]] <= alone), key=len)

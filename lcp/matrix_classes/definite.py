@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lcp.analysis.exact import Integers, doubles, eliminated, gauss_jordan, integers
 from lcp.analysis.proven_bounds import least_eigenvalue
-from lcp.arrays import Vector, row_abs_max
+from lcp.arrays import Vector, row_abs_max, scaled_matrix
 from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_form, form_margin, square, sub
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -31,21 +31,12 @@ def congruence(M: Any) -> Vector:
 
 def congruent(M: Any, d: Vector) -> Any:
     """Return diag(d) M diag(d), dense or CSC."""
+    scaled = scaled_matrix(M, d, d)
     if isinstance(M, np.ndarray):
-        return M * d * d[:, None]
+        return scaled
     from scipy import sparse
 
-    scale = sparse.diags_array(d)
-    return sparse.csc_matrix(scale @ M @ scale)
-
-
-def is_symmetric(M: Any, tolerance: float = 1e-12) -> bool:
-    """Return True if M, dense or sparse, equals its transpose, relative to its largest entry."""
-    if isinstance(M, np.ndarray):
-        return bool((np.abs(M - M.T) <= tolerance * np.abs(M).max(initial=0.0)).all())
-    largest = float(abs(M).max()) if M.nnz else 0.0
-    difference = abs(M - M.T)
-    return difference.nnz == 0 or float(difference.max()) <= tolerance * largest
+    return sparse.csc_matrix(scaled)
 
 
 def is_positive_semidefinite(M: Any, tolerance: float = 1e-11) -> bool:

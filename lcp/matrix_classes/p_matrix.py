@@ -12,7 +12,7 @@ import numpy as np
 
 from lcp.analysis.exact import Integers, determinant, doubles, eliminated, gauss_jordan, integers
 from lcp.analysis.proven_bounds import comparison, h_matrix_vector, least_eigenvalue
-from lcp.arrays import Vector
+from lcp.arrays import Vector, first_true
 from lcp.matrix_classes.verdict import (
     ClassVerdict,
     Counterexample,
@@ -48,9 +48,8 @@ def is_p_matrix(M: Any, *, max_n: int = 20) -> ClassVerdict:
     n = matrix.shape[0]
     if n == 0:
         return ClassVerdict(True, "P", detail="empty")
-    low = np.flatnonzero(np.diag(matrix) <= 0.0)
-    if low.size:
-        return _negative_minor(matrix, integers(matrix), (int(low[0]),))
+    if (i := first_true(np.diag(matrix) <= 0.0)) is not None:
+        return _negative_minor(matrix, integers(matrix), (i,))
     if h_matrix_vector(matrix) is not None:
         return ClassVerdict(True, "P", detail="H_+")
     row, column = scales(matrix)
@@ -219,9 +218,7 @@ def _inverse_nonnegative(matrix: Vector, C: Vector, name: str, max_n: int) -> Cl
     for n <= ``max_n``; for larger n without a counterexample the verdict is None.
     """
     n = C.shape[0]
-    low = np.flatnonzero(np.diag(matrix) <= 0.0)
-    if low.size:
-        i = int(low[0])
+    if (i := first_true(np.diag(matrix) <= 0.0)) is not None:
         return ClassVerdict(
             False, name, Counterexample((i,), np.eye(n)[i]), f"M[{i}, {i}] = {matrix[i, i]:.3g} is not positive"
         )

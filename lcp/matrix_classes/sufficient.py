@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lcp.analysis.exact import Integers, doubles, gauss_jordan, integers, signs
-from lcp.arrays import Vector
+from lcp.arrays import Vector, first_true
 from lcp.matrix_classes.definite import is_psd_matrix
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, image_signs, rows_margin, square, sub
@@ -58,9 +58,7 @@ def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
         if verdict:
             return ClassVerdict(True, name, detail=f"{verdict.name}: {verdict.detail}")
     n = matrix.shape[0]
-    low = np.flatnonzero(np.diag(matrix) < 0.0)
-    if low.size:
-        i = int(low[0])
+    if (i := first_true(np.diag(matrix) < 0.0)) is not None:
         return ClassVerdict(False, name, Counterexample((i,), np.eye(n)[i]), f"M[{i}, {i}] is negative", 1.0)
     if n > max_n:
         return ClassVerdict(
@@ -77,8 +75,13 @@ def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
         for pair, vectors in _bad_pairs(transform):
             broken = pair
             for x in vectors:
-                z = _moved_back(transform, scale, block, x)
-                if _broken_products(matrix, z):
+                # The unknowns of the matrix: entries of the block are exchanged.
+                moved = scale * x
+                moved[list(block)] = (transform @ x)[list(block)]
+                z = doubles(moved)
+                # Exactly: x_i (M x)_i <= 0 for all i, and < 0 for some i.
+                products = np.sign(z) * image_signs(matrix, z)[0]
+                if (products <= 0).all() and (products < 0).any():
                     margin = rows_margin(matrix, z)
                     detail = f"rows {pair} of the transform on {block}"
                     return ClassVerdict(
@@ -87,12 +90,6 @@ def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
     if broken is not None:
         return ClassVerdict(False, name, Counterexample(broken), "a pair of a transform; no vector of doubles shows it")
     return ClassVerdict(True, name, detail="all principal pivotal transforms, pair by pair")
-
-
-def _broken_products(M: Vector, x: Vector) -> bool:
-    """Return True if x_i (M x)_i <= 0 for all i and < 0 for some i, exactly."""
-    products = np.sign(x) * image_signs(M, x)[0]
-    return bool((products <= 0).all() and (products < 0).any())
 
 
 def _transform(A: Integers, block: tuple[int, ...]) -> tuple[Integers, int] | None:
@@ -154,11 +151,3 @@ def _scatter(n: int, indices: tuple[int, ...], values: tuple[int, ...]) -> Integ
     x = np.zeros(n, dtype=object)
     x[list(indices)] = values
     return x
-
-
-def _moved_back(T: Integers, scale: int, block: tuple[int, ...], x: Integers) -> Vector:
-    """Convert the unknowns of a transform T / scale to unknowns of the matrix: entries of the block are exchanged."""
-    y = T @ x
-    moved = scale * x
-    moved[list(block)] = y[list(block)]
-    return doubles(moved)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, scaled_matrix
 from lcp.dispatch import call_any_solver
 from lcp.interruptible import cpu_seconds
 from lcp.method import (
@@ -173,12 +173,7 @@ class _NewtonSolve:
         return self._function(box, z / self._column, w * self._row)
 
     def _point(self, z: Vector, w: Vector, J: Any) -> _Point:
-        if isinstance(J, np.ndarray):
-            M = self._row[:, None] * J * self._column
-        else:
-            from scipy import sparse
-
-            M = (sparse.diags_array(self._row) @ J @ sparse.diags_array(self._column)).tocsr()
+        M = scaled_matrix(J, self._row, self._column)
         unit, lo, hi = self._column, self._problem.lo, self._problem.hi
         box = ScaledBox(M, np.zeros_like(z), lo / unit, hi / unit, unit, False, False)
         return _Point(z, w, J, measure_nonlinear(self._problem, z, w, J), box, self._equations(z, w, box))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcp.arrays import Vector, checked_square, checked_vector, checked_vector_nonfinite, read_only
+from lcp.arrays import Vector, checked_square, checked_vector, checked_vector_nonfinite, first_true, read_only
 from lcp.problem import BoxLCP, checked_bounds
 from lcp.status import DomainError, ProblemError
 
@@ -74,8 +74,7 @@ class MCP:
     def value(self, z: Vector) -> Vector:
         """Return F(z), checked: raise `DomainError` if it is not defined, `ProblemError` if it is not a vector (n,)."""
         vector = checked_vector_nonfinite("F(z)", _called("F", self.F, z), self.n)
-        if not np.isfinite(vector).all():
-            i = int(np.flatnonzero(~np.isfinite(vector))[0])
+        if (i := first_true(~np.isfinite(vector))) is not None:
             raise DomainError(f"F(z)[{i}] = {vector[i]}")
         return vector
 

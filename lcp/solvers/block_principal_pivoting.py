@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, is_symmetric, scaled_matrix
+from lcp.factors import block, factorized
 from lcp.method import SolverBase, SolveRequest, Traits, integer_option, positive_option, real_option
 from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
-from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.scaling import entrywise_scales
 from lcp.solvers.frame import SolveState
@@ -22,10 +21,6 @@ from lcp.status import Status
 _SHARPER, _LEVELS = 1e-2, 2
 # Limit on factorisations for the start on groups of neighbours.
 _COARSE = 40
-Solve = Callable[[Vector], Vector]
-
-# A pivot below this fraction of its terms is rounding.
-_SINGULAR = 1e-14
 # Number of unknowns from which a coarse problem is used, and its maximum size as a fraction of this number.
 _LARGE, _PART = 3000, 0.6
 # Smallest fraction of the diagonal at which an entry makes two unknowns neighbours, and the weight of the smoothing.
@@ -91,14 +86,15 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
         solve = SolveState(problem, request, self.time_limit)
         lo, hi = solve.lo, solve.hi
         limit = min(max(1000, 10 * n), 100_000) if self.max_iterations is None else self.max_iterations
-        residual = measure(problem, solve.best)[0]
-        solve.recorder.add(0, residual.natural_map)
-        if residual.solved(tolerance):
+        if solve.keep_best(solve.best).solved(tolerance):
             return solve.claim(Status.SOLVED)
-        best_error = residual.backward_error
-        free = np.isinf(lo) & np.isinf(hi)
         coarse = coarse_problem(problem) if z0 is None else None
-        state = _first_state(lo, hi, free, z0)
+        # -1 for unknowns at the lower bound, 1 at the upper bound, 0 between them, where w must vanish.
+        state = np.where(np.isfinite(lo), -1, 1)
+        if z0 is not None:
+            state = np.where((z0 > lo) & (z0 < hi), 0, np.where((z0 >= hi) & np.isfinite(hi), 1, state))
+        state[np.isinf(lo) & np.isinf(hi)] = 0
+        state[lo == hi] = -1
         if coarse is not None:
             # The status does not matter, because a start needs no proof.
             part = replace(self, max_iterations=min(limit, _COARSE), time_limit=0.5 * self.time_limit)
@@ -108,7 +104,9 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
             )
             state = np.where(there <= low, -1, np.where(there >= high, 1, 0))[coarse.group]
             state[lo == hi] = -1
-        blocks, units = ActiveBlocks(M), entrywise_scales(M)
+        units = entrywise_scales(M)
+        scaled = scaled_matrix(M, *units)
+        definite = not problem.sparse and is_symmetric(scaled)
         backups = 10 + 2 * int(n).bit_length() if self.backups is None else self.backups
         least, patience, level = n + 1, backups, 0
         front, seen = _FrontAccelerator(problem), set[int]()
@@ -119,22 +117,13 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
             z = np.where(state < 0, lo, hi)
             inside = state == 0
             z[inside] = 0.0
-            if not blocks.fill(z, inside, q):
+            if not _fill(problem, units, scaled, z, np.flatnonzero(inside), definite=definite):
                 return solve.claim(Status.SINGULAR_BASIS, "an active block is singular: M is no P matrix")
             w = M @ z + q
             infeasible = _infeasible(z, w, state, lo, hi, self.zero_tolerance * _SHARPER**level, units, q)
             count = int(np.count_nonzero(infeasible))
-            if count == 0 or trace:
-                candidate = np.clip(z, lo, hi)
-                residual = measure(problem, candidate)[0]
-                solve.recorder.add(iteration, residual.natural_map)
-                solved = residual.solved(tolerance)
-                if solved or residual.backward_error < best_error:
-                    solve.best, best_error = candidate, residual.backward_error
-                if solved:
-                    return solve.claim(
-                        Status.SOLVED, "warm basis accepted" if z0 is not None and iteration == 1 else ""
-                    )
+            if (count == 0 or trace) and solve.keep_best(np.clip(z, lo, hi)).solved(tolerance):
+                return solve.claim(Status.SOLVED, "warm basis accepted" if z0 is not None and iteration == 1 else "")
             if count == 0:
                 if level == _LEVELS:
                     return solve.claim(Status.STALLED, "the final basis is no solution of the original data")
@@ -158,16 +147,6 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
             state[moved] = np.where(state[moved] == 0, np.where(z[moved] < lo[moved], -1, 1), 0)
         solve.iterations = limit
         return solve.claim(Status.ITERATION_LIMIT, "problem too long: max_iterations reached")
-
-
-def _first_state(lo: Vector, hi: Vector, free: NDArray[np.bool_], z0: Vector | None) -> NDArray[np.int64]:
-    """Return -1 for unknowns at the lower bound, 1 at the upper bound, 0 between them, where w must vanish."""
-    state = np.where(np.isfinite(lo), -1, 1)
-    if z0 is not None:
-        state = np.where((z0 > lo) & (z0 < hi), 0, np.where((z0 >= hi) & np.isfinite(hi), 1, state))
-    state[free] = 0
-    state[lo == hi] = -1
-    return state.astype(np.int64)
 
 
 def _infeasible(
@@ -238,69 +217,31 @@ class _FrontAccelerator:
         return np.flatnonzero(taken)
 
 
-class ActiveBlocks:
-    """Solver of active blocks of M, dense or sparse."""
+def _fill(
+    problem: LCP | BoxLCP,
+    units: tuple[Vector, Vector],
+    scaled: Any,
+    z: Vector,
+    active: NDArray[np.intp],
+    *,
+    definite: bool,
+) -> bool:
+    """Set z at the indices ``active`` to the values at which w = M z + q vanishes there, refined once, in place.
 
-    def __init__(self, M: Any) -> None:
-        """Store M and whether it is symmetric."""
-        self._dense = isinstance(M, np.ndarray)
-        self._columns = M if self._dense else M.tocsc()
-        self._rows = M
-        if self._dense:
-            scale = np.sqrt(np.abs(np.diag(M)))
-            self._symmetric = bool((np.abs(M - M.T) <= 1e-12 * scale[:, None] * scale).all())
-
-    def fill(self, z: Vector, inside: NDArray[np.bool_], q: Vector) -> bool:
-        """Set z at the mask ``inside`` to the values at which w = M z + q vanishes there, refined once, in place.
-
-        The other entries of z are given. Return False if the block is singular or a value is not finite.
-        """
-        active = np.flatnonzero(inside)
-        if active.shape[0] == 0:
-            return True
-        solve = self._dense_solve(active) if self._dense else self._sparse_solve(active)
-        if solve is None:
+    The other entries of z are given. ``scaled`` is M in ``units``. A block of a symmetric M is factored by Cholesky's
+    method if it is ``definite``. Return False if the block is singular or a value is not finite.
+    """
+    row, column = (unit[active] for unit in units)
+    factors = factorized(block(scaled, active), positive_definite=definite, symmetric_pattern=True)
+    if factors is None:
+        return False
+    rows, q = problem._M[active], problem._q[active]
+    for _ in range(2):
+        with np.errstate(over="ignore", invalid="ignore"):
+            z[active] -= column * factors.solve(row * (rows @ z + q))
+        if not np.isfinite(z[active]).all():
             return False
-        rows = self._rows[active]
-        for _ in range(2):
-            with np.errstate(over="ignore", invalid="ignore"):
-                z[active] -= solve(rows @ z + q[active])
-            if not np.isfinite(z[active]).all():
-                return False
-        return True
-
-    def _dense_solve(self, active: NDArray[np.intp]) -> Solve | None:
-        """Factor M_aa of the active indices; return a function b -> M_aa^-1 b, or None if the block is singular.
-
-        A symmetric block with positive pivots is factored by Cholesky's method, any other by equilibrated LU.
-        """
-        from scipy.linalg import lapack
-
-        block = np.asfortranarray(self._columns[np.ix_(active, active)])
-        diagonal = np.diag(block)
-        if self._symmetric and diagonal.min() > 0.0:
-            factor, info = lapack.dpotrf(block, lower=True)
-            # The squared pivots are Schur complements, which are rounding in a singular block.
-            if info == 0 and (np.diag(factor) ** 2 > _SINGULAR * diagonal).all():
-                return lambda b: np.asarray(lapack.dpotrs(factor, b, lower=True)[0])
-        row = 1.0 / np.maximum(np.abs(block).max(axis=1), np.finfo(np.float64).tiny)
-        column = 1.0 / np.maximum(np.abs(row[:, None] * block).max(axis=0), np.finfo(np.float64).tiny)
-        lu, pivots, info = lapack.dgetrf(np.asfortranarray(row[:, None] * block * column))
-        if info != 0 or not np.abs(np.diag(lu)).min() > _SINGULAR:
-            return None
-        return lambda b: np.asarray(column * lapack.dgetrs(lu, pivots, row * b)[0])
-
-    def _sparse_solve(self, active: NDArray[np.intp]) -> Solve | None:
-        """Factor the sparse M_aa of the active indices; return a function b -> M_aa^-1 b, or None if it is singular."""
-        from scipy.sparse.linalg import splu
-
-        block = self._columns[:, active][active]
-        try:
-            # SuperLU raises this exception if, and only if, a pivot is exactly zero.
-            factor = splu(block, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-        except RuntimeError:
-            return None
-        return lambda b: np.asarray(factor.solve(b))
+    return True
 
 
 class CoarseProblem(NamedTuple):

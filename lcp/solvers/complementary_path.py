@@ -26,7 +26,7 @@ from lcp.residuals import measure, verified
 from lcp.result import Claim, TraceRecorder
 from lcp.scaling import BETWEEN, LOWER, UPPER, ScaledBox, States, scaled_box
 from lcp.solvers.extended_lemke import covering_vector
-from lcp.solvers.frame import PivotSearch
+from lcp.solvers.frame import SolveState
 from lcp.solvers.newton import basic_point
 from lcp.status import ProblemError, Status
 
@@ -265,7 +265,7 @@ class BoxLemke(SolverBase[LCP | BoxLCP]):
         """Follow one path after another until a verified solution, or a limit."""
         n, box = problem.n, scaled_box(problem)
         limit = max(1000, 1000 * n) if self.max_pivots is None else self.max_pivots
-        search = PivotSearch(problem, request, self.time_limit, limit, "artificial variable")
+        search = SolveState(problem, request, self.time_limit, limit, "artificial variable")
         if n == 0:
             return search.claim(Status.SOLVED)
         below, above = np.isfinite(box.lo), np.isfinite(box.hi)
@@ -351,7 +351,7 @@ class LemkeHowson(SolverBase[LCP]):
         """Follow the path of one label after another until a verified solution, or a limit."""
         n, tolerance = problem.n, request.tolerance
         limit = max(1000, 100 * n) if self.max_pivots is None else self.max_pivots
-        search = PivotSearch(problem, request, self.time_limit, limit)
+        search = SolveState(problem, request, self.time_limit, limit)
         players = player_strategies(problem)
         if players is None:
             return search.claim(Status.UNSUITABLE, "not of the form of a game")

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, graph_components
 from lcp.claims import NO_SOLUTION_STATUSES, attempt_from_claim, verified_status
 from lcp.dispatch import call_any_solver, project_zero
+from lcp.factors import shifted
 from lcp.interruptible import cpu_seconds
 from lcp.method import (
     SolverBase,
@@ -107,7 +107,9 @@ class Regularized(SolverBase[LCP]):
                 detail = f"time limit; no answer under {tried} of {len(shifts)} shifts"
                 return replace(best, status=status, iterations=spent, detail=detail, attempts=())
             claim = call_any_solver(
-                _shifted(problem, shift), with_time_limit(self.inner, deadline - cpu_seconds()), request
+                problem if shift == 0.0 else LCP(shifted(problem._M, shift), problem._q, problem._q_uncertainty),
+                with_time_limit(self.inner, deadline - cpu_seconds()),
+                request,
             )
             spent += claim.iterations
             answer = self._verified(problem, claim, shift, request.tolerance)
@@ -145,17 +147,6 @@ _OF_THE_PATH = (
     Status.NOT_FINITE,
     Status.UNSUITABLE,
 )
-
-
-def _shifted(problem: LCP, shift: float) -> LCP:
-    """Return the problem with M + shift I in place of M, or the problem itself if the shift is zero."""
-    if shift == 0.0:
-        return problem
-    if problem.sparse:
-        from scipy import sparse
-
-        return LCP(problem._M + shift * sparse.eye_array(problem.n, format="csr"), problem._q, problem._q_uncertainty)
-    return LCP(problem._M + shift * np.eye(problem.n), problem._q, problem._q_uncertainty)
 
 
 @dataclass(frozen=True)
@@ -297,7 +288,8 @@ class BlockTriangular(SolverBase[Problem]):
         z = _fixed(M, q, lo, hi)
         moving = np.flatnonzero(np.isnan(z))
         z[moving] = 0.0
-        blocks = _blocks(M[moving][:, moving])
+        # Each block is after the blocks that its rows depend on.
+        blocks = graph_components(M[moving][:, moving], strong=True)
         if len(blocks) == 1 and moving.shape[0] == q.shape[0]:
             return Claim(np.clip(z, lo, hi), Status.UNSUITABLE, 0, "one strongly connected block")
         diagonal, detail = M.diagonal(), f"{len(blocks)} blocks"
@@ -346,17 +338,6 @@ def _fixed(M: Any, q: Vector, lo: Vector, hi: Vector) -> Vector:
         if not (at_low | at_high).any():
             return z
         z = np.where(at_low, lo, np.where(at_high, hi, z))
-
-
-def _blocks(M: Any) -> list[NDArray[np.intp]]:
-    """Return the strongly connected blocks, each after the blocks that its rows depend on (the order of scipy)."""
-    from scipy.sparse.csgraph import connected_components
-
-    if M.shape[0] == 0:
-        return []
-    count, labels = connected_components(M, directed=True, connection="strong")
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1])
 
 
 def _single(m: float, load: float, lo: float, hi: float) -> float | None:

@@ -10,6 +10,7 @@ import numpy as np
 from lcp.analysis.exact import Branching
 from lcp.claims import claim_size
 from lcp.conversions import box_to_mlcp
+from lcp.dispatch import inconsistent_claim
 from lcp.enumeration import BasisSearch
 from lcp.farkas import EXACT, feasible_point, infeasibility_proof, solve_integer_program, to_mlcp
 from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
@@ -58,10 +59,11 @@ class Enumeration(SolverBase[Problem]):
             z = at_bounds(problem, conversion.recover(claim.z), request.tolerance)
             better = refine_boxed(problem, z, request.tolerance) if claim.status is Status.SOLVED else None
             return replace(claim, z=z if better is None else better)
-        if isinstance(problem, MLCP) and (contradiction := self._inconsistent(problem)) is not None:
-            return contradiction
+        if isinstance(problem, MLCP) and not (reduction := reduce(problem)).consistent:
+            return inconsistent_claim(reduction)
         if problem.n > self.max_n:
-            return self._too_large(problem)
+            detail = f"2^n bases: n = {problem.n} exceeds max_n = {self.max_n}"
+            return _by_linear_program(problem, self.time_limit, detail)
         search = BasisSearch(problem, request.tolerance)
         for stage in (search.regular, search.singular):
             for z in stage():
@@ -71,27 +73,6 @@ class Enumeration(SolverBase[Problem]):
         if exact is not None and exact.found is not None:
             return Claim(exact.found, Status.SOLVED, exact.nodes, "in exact arithmetic")
         return self._none(problem, search, exact)
-
-    def _inconsistent(self, problem: MLCP) -> Claim | None:
-        """Return the claim INCONSISTENT if the equations of a mixed problem contradict each other, otherwise None."""
-        reduction = reduce(problem)
-        if reduction.consistent:
-            return None
-        return Claim(
-            np.zeros(claim_size(problem)),
-            Status.INCONSISTENT,
-            0,
-            f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other",
-            evidence=reduction.evidence,
-        )
-
-    def _too_large(self, problem: LCP | MLCP) -> Claim:
-        """Return the claim on a problem of more than ``max_n`` pairs: a proof by a linear program, or UNSUITABLE."""
-        proof = infeasibility_proof(problem, self.time_limit)
-        if proof is not None:
-            return Claim(np.zeros(claim_size(problem)), proof.status(problem), 0, "linear program", evidence=proof)
-        detail = f"2^n bases: n = {problem.n} exceeds max_n = {self.max_n}"
-        return Claim(np.zeros(claim_size(problem)), Status.UNSUITABLE, 0, detail)
 
     def _none(self, problem: LCP | MLCP, search: BasisSearch, exact: Branching | None) -> Claim:
         """Return the claim after no basis was a solution.
@@ -145,10 +126,15 @@ class Feasibility(SolverBase[Problem]):
 
     def _claim(self, problem: Problem, request: SolveRequest) -> Claim:
         """Solve the linear program; ``z0``, ``tolerance`` and ``trace`` are ignored."""
-        zero = np.zeros(claim_size(problem))
         if problem.n > self.max_n:
-            return Claim(zero, Status.UNSUITABLE, 0, f"n = {problem.n} exceeds max_n = {self.max_n} of the proof")
-        proof = infeasibility_proof(problem, self.time_limit)
-        if proof is None:
-            return Claim(zero, Status.UNSUITABLE, 0, "not proved infeasible")
-        return Claim(zero, proof.status(problem), 0, "linear program", evidence=proof)
+            detail = f"n = {problem.n} exceeds max_n = {self.max_n} of the proof"
+            return Claim(np.zeros(claim_size(problem)), Status.UNSUITABLE, 0, detail)
+        return _by_linear_program(problem, self.time_limit, "not proved infeasible")
+
+
+def _by_linear_program(problem: Problem, time_limit: float, otherwise: str) -> Claim:
+    """Return the claim with a proof by a linear program, or UNSUITABLE with the detail ``otherwise``."""
+    proof, zero = infeasibility_proof(problem, time_limit), np.zeros(claim_size(problem))
+    if proof is None:
+        return Claim(zero, Status.UNSUITABLE, 0, otherwise)
+    return Claim(zero, proof.status(problem), 0, "linear program", evidence=proof)

@@ -16,7 +16,7 @@ from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
 from lcp.result import Claim, Ray
 from lcp.scaling import balanced_scales
-from lcp.solvers.frame import PivotSearch, artificial_value
+from lcp.solvers.frame import SolveState, artificial_value
 from lcp.status import STATUS_OF_CODE, Status
 
 # Table entries handled between two returns to Python, about a tenth of a second.
@@ -114,7 +114,7 @@ class ExtendedLemke(SolverBase[LCP]):
         return search.follow_paths(self.restarts)
 
 
-class _PathSearch(PivotSearch):
+class _PathSearch(SolveState):
     """State of one solve: the paths it follows, and the best candidate."""
 
     problem: LCP
@@ -135,11 +135,13 @@ class _PathSearch(PivotSearch):
         for number in range(restarts + 1):
             attempt = _TRIES[number] if number < len(_TRIES) else _PathOptions(2.0**-53 if number % 3 else 0.0, number)
             # A path that long often cycles; the last may use up the limit.
-            share = self.iterations + max(100, 6 * n) if number < restarts else self.limit
-            code, pivots = self.follow(attempt, min(self.limit, share) - self.iterations)
+            share = self.iterations + max(100, 6 * n) if number < restarts else self.pivot_limit
+            code, pivots = self.follow(attempt, min(self.pivot_limit, share) - self.iterations)
             solved = code == SOLVED and self.accept()
             if code == RAY and attempt.trust < ray_trust:
-                ray, ray_trust = self.ray(), attempt.trust
+                d = self.direction
+                ray = Ray(d[:n] / self.row, d[n : 2 * n] * self.column, float(d[2 * n]))
+                ray_trust = attempt.trust
             detail = f"{number + 1} paths" if number else ""
             if self.rounded >= _ENOUGH and not solved:
                 self.iterations += pivots
@@ -194,24 +196,16 @@ class _PathSearch(PivotSearch):
                 better = refine(self.problem, z, self.tolerance)
             if better is not None:
                 z, residual = better, measure(self.problem, better)[0]
-        self.rounded += not residual.solved(self.tolerance) and self.is_rounded(z)
+        # Every row is satisfied to rounding of its terms: more digits of the path would not help.
+        M, q = kernel_arrays(self.problem)
+        w, terms = M @ z + q, np.abs(M) @ z + np.abs(q)
+        held = (np.abs(np.minimum(z, w)) <= np.where(w < z, _ROUNDED * terms, 0.0)).all()
+        self.rounded += bool(held) and not residual.solved(self.tolerance)
         # Any solution before any other candidate, then by the residuals.
         rank = (not residual.solved(self.tolerance), residual.backward_error, residual.scaled)
         if rank < self.rank:
             self.best, self.rank = z, rank
         return residual.solved(_STRICTNESS * self.tolerance)
-
-    def is_rounded(self, z: Vector) -> bool:
-        """Return True if every row is satisfied to rounding of its terms; more digits of the path would not help."""
-        M, q = kernel_arrays(self.problem)
-        w, terms = M @ z + q, np.abs(M) @ z + np.abs(q)
-        return bool((np.abs(np.minimum(z, w)) <= np.where(w < z, _ROUNDED * terms, 0.0)).all())
-
-    def ray(self) -> Ray:
-        """Return the direction in which the path ended, in the units of the problem."""
-        n = self.problem.n
-        d = self.direction
-        return Ray(d[:n] / self.row, d[n : 2 * n] * self.column, float(d[2 * n]))
 
 
 def covering_vector(n: int, number: int) -> Vector:

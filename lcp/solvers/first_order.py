@@ -13,11 +13,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector, row_abs_max
+from lcp.arrays import Vector, first_true, is_symmetric, row_abs_max
 from lcp.farkas import Farkas
 from lcp.method import SYMMETRIC_MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option
 from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
-from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.solvers.frame import SolveState
 from lcp.status import Status
@@ -91,7 +90,7 @@ class BoxProblemArrays:
 
 def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
     """Return the arrays of a problem; a sparse M stays sparse."""
-    from lcp.matrix_classes import congruence, congruent, is_symmetric
+    from lcp.matrix_classes import congruence, congruent
 
     M = problem._M
     lo, hi = bounds_of(problem)
@@ -147,14 +146,12 @@ def initial_iterate(
     empty = open_rows & (rows.row_size == 0.0)
     if empty.any():
         wanted = np.where(rows.q > 0.0, rows.lo, np.where(rows.q < 0.0, rows.hi, z))
-        beyond = empty & np.isinf(wanted)
-        if beyond.any():
-            return _contradicted(problem, rows, origin, int(np.flatnonzero(beyond)[0]))
+        if (i := first_true(empty & np.isinf(wanted))) is not None:
+            return _contradicted(problem, rows, origin, i)
         z[empty] = wanted[empty]
     if by_diagonal:
         bad = open_rows & ~empty & ~(rows.diagonal > 0.0)
-        if bad.any():
-            i = int(np.flatnonzero(bad)[0])
+        if (i := first_true(bad)) is not None:
             detail = (
                 f"{int(bad.sum())} diagonal entries are not positive, M[{i}, {i}] = {rows.diagonal[i]:g} the first: "
                 "such a row, as those of the sliding speeds of frictional contact, cannot be solved for its own unknown"
@@ -222,20 +219,17 @@ class IterativeMethod(SolverBase[LCP | BoxLCP]):
         advance, work, note = motion
         state = SolveState(problem, request, self.time_limit)
         portion = max(1, _PORTION // max(1, work))
-        best_merit, best_at = np.inf, 0
-        still, still_at = z.copy(), 0
+        still, still_at, best_at = z.copy(), 0, 0
         status, reason = Status.ITERATION_LIMIT, ""
         while True:
-            residual = measure(problem, z)[0]
-            iteration, merit = state.iterations, residual.backward_error
-            state.recorder.add(iteration, residual.natural_map)
+            iteration, candidate = state.iterations, z.copy()
+            residual = state.keep_best(candidate)
             if not np.isfinite(residual.natural_map):
                 status, reason = Status.NOT_FINITE, f"overflow within {iteration} iterations"
                 break
-            if merit < best_merit or iteration == 0:
-                state.best[:], best_merit, best_at = z, merit, iteration
+            if state.best is candidate:
+                best_at = iteration
             if residual.solved(state.tolerance):
-                state.best[:] = z
                 return state.claim(Status.SOLVED, note())
             if iteration - still_at >= _FIXED_POINT_ITERATIONS:
                 if (np.abs(z - still) <= 4.0 * _EPS * np.abs(z)).all():

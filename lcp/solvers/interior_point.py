@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, scaled_matrix
 from lcp.factors import Factors, block, factorized, shifted
 from lcp.farkas import infeasibility_proof
 from lcp.method import MONOTONE, Traits, bool_option, integer_option, positive_option
@@ -266,12 +266,7 @@ def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, fl
 def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
     """Factorise M + diag(diagonal), whose entries span dozens of decades near the end: balanced by a congruence."""
     d = 1.0 / np.sqrt(1.0 + diagonal)
-    if isinstance(box.M, np.ndarray):
-        matrix = d[:, None] * box.M * d
-    else:
-        from scipy import sparse
-
-        matrix = sparse.diags_array(d) @ box.M @ sparse.diags_array(d)
+    matrix = scaled_matrix(box.M, d, d)
     for shift in _SHIFTS:
         full = shifted(matrix, diagonal * d * d + shift)
         factors = factorized(full, positive_definite=box.symmetric, symmetric_pattern=box.symmetric_pattern)

@@ -7,20 +7,20 @@ import math
 import time
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import checked_vector
-from lcp.claims import plain_result
+from lcp.arrays import checked_vector, first_true
+from lcp.claims import result_from_claim
 from lcp.interruptible import cpu_seconds
 from lcp.kernels import RAY, RUNNING, SOLVED
 from lcp.method import MONOTONE, SolverBase, SolveRequest, Traits, integer_option, positive_option, real_option
 from lcp.problem import LCP, MLCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
 from lcp.result import Attempt, Claim, Parts, Ray, Result, lazy_result
-from lcp.solvers.frame import PivotSearch, artificial_value, pivots_per_call
+from lcp.solvers.frame import SolveState, artificial_value, pivots_per_call
 from lcp.solvers.mixed_pivoting import solve_mixed
 from lcp.status import STATUS_OF_CODE, ProblemError, Status
 
@@ -89,8 +89,7 @@ class Lemke(SolverBase[LCP | MLCP]):
         super().__post_init__()
         if self.covering_vector is not None:
             cover = checked_vector("Lemke.covering_vector", self.covering_vector)
-            if (cover < 0.0).any():
-                i = int(np.argmax(cover < 0.0))
+            if (i := first_true(cover < 0.0)) is not None:
                 raise ProblemError(f"Lemke.covering_vector[{i}] = {cover[i]} is negative")
             if cover.size and not cover.any():
                 raise ProblemError("Lemke.covering_vector has no positive entry")
@@ -98,15 +97,10 @@ class Lemke(SolverBase[LCP | MLCP]):
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
         """Return the options as the kernel takes them; see `lcp.kernels.lemke`."""
-        k = _kernel()
-        options = np.zeros(k.OPTIONS_SIZE)
-        options[k.MAX_PIVOTS] = math.nan if self.max_pivots is None else self.max_pivots
-        options[k.PIVOT_TOLERANCE] = self.pivot_tolerance
-        options[k.TIE_TOLERANCE] = self.tie_tolerance
-        options[k.TOLERANCE] = tolerance
-        options[k.RESTARTS] = self.restarts
-        options[k.COVERED] = self.covering_vector is not None
-        return options
+        limit = math.nan if self.max_pivots is None else self.max_pivots
+        covered = self.covering_vector is not None
+        # Not free of units, and one entry without a meaning.
+        return np.array([limit, self.pivot_tolerance, self.tie_tolerance, tolerance, self.restarts, covered, 0.0, 0.0])
 
     def _solve_and_verify(self, problem: LCP, z0: NDArray[np.float64] | None, tolerance: float) -> Result | None:
         """Solve a small dense problem and measure its solution in one kernel; return None if this path does not apply.
@@ -132,8 +126,8 @@ class Lemke(SolverBase[LCP | MLCP]):
             while code == RUNNING:
                 if cpu_seconds() > deadline:
                     # The iterate of an unfinished path is no candidate for a solution.
-                    claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _pivots(answer), "time limit")
-                    return plain_result(problem, self, claim, tolerance, clock)
+                    claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, int(answer[-5]), "time limit")
+                    return cast(Result, result_from_claim(problem, self, claim, tolerance, clock))
                 code = call(M, q, start, warm, options, work, answer, False, budget)
             # Use the claimed code: residuals that are not finite have another status, but the path has met the ray.
             if code != SOLVED and answer[-1] == RAY:
@@ -169,9 +163,7 @@ class Lemke(SolverBase[LCP | MLCP]):
         if self.covering_vector is not None:
             if len(self.covering_vector) != n:
                 raise ProblemError(f"Lemke.covering_vector has length {len(self.covering_vector)}, the problem {n}")
-            uncovered = np.flatnonzero((q < 0.0) & (np.array(self.covering_vector) == 0.0))
-            if uncovered.size:
-                i = int(uncovered[0])
+            if (i := first_true((q < 0.0) & (np.array(self.covering_vector) == 0.0))) is not None:
                 raise ProblemError(
                     f"Lemke.covering_vector[{i}] = 0 but q[{i}] = {q[i]} < 0: w = q + d t is feasible for no t"
                 )
@@ -179,7 +171,7 @@ class Lemke(SolverBase[LCP | MLCP]):
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(tolerance)
         options[k.FREE_OF_UNITS] = problem._q_uncertainty is None
-        search = PivotSearch(problem, request, self.time_limit, quantity="artificial variable")
+        search = SolveState(problem, request, self.time_limit, quantity="artificial variable")
         z, warm = search.best, z0 is not None
         start = z if z0 is None else z0
 
@@ -214,23 +206,9 @@ def _ray(work: NDArray[np.float64], n: int) -> Ray:
     return Ray(work[:n].copy(), work[n : 2 * n].copy(), float(work[2 * n]))
 
 
-def _pivots(answer: NDArray[np.float64]) -> int:
-    """Return the pivots so far, the only number of a result that is valid before its solve has ended."""
-    return int(answer[-5])
-
-
-def _account(answer: NDArray[np.float64]) -> list[int]:
-    """Return pivots, use of the start, restarts, pivots without success, and the claimed status code."""
-    return [int(number) for number in answer[-5:]]
-
-
-def _residual(result: Result, answer: NDArray[np.float64]) -> Residuals:
-    n = result.z.shape[0]
-    return Residuals(*answer[2 * n : 2 * n + 7].tolist())
-
-
 def _attempts(result: Result, answer: NDArray[np.float64]) -> tuple[Attempt, ...]:
-    pivots, *account, claimed = _account(answer)
+    # Pivots, use of the start, restarts, pivots without success, and the claimed status code.
+    pivots, *account, claimed = (int(number) for number in answer[-5:])
     false_claim = claimed == SOLVED and not result.solved
     return (Attempt(result.solver, result.status, pivots, result.residual, _detail_text(*account), false_claim),)
 
@@ -238,8 +216,9 @@ def _attempts(result: Result, answer: NDArray[np.float64]) -> tuple[Attempt, ...
 #: Functions that make the parts of a result from the output of `lcp.kernels.batch.lemke_judged`.
 PARTS: Parts = {
     "w": lambda result, answer: answer[(n := result.z.shape[0]) : 2 * n],
-    "iterations": lambda _, answer: _pivots(answer),
-    "residual": _residual,
+    # The pivots are the only number of a result that is valid before its solve has ended.
+    "iterations": lambda _, answer: int(answer[-5]),
+    "residual": lambda _, answer: Residuals(*answer[-13:-6].tolist()),
     "attempts": _attempts,
     "regularization": lambda *_: 0.0,
     "evidence": lambda *_: None,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.dispatch import solve_reduced
 from lcp.method import SolveRequest
-from lcp.polish import refine
+from lcp.polish import refine, solve_basis
 from lcp.problem import LCP, MLCP
 from lcp.reduction import RANK_TOLERANCE, reduce
 from lcp.residuals import measure, verified
@@ -96,7 +96,10 @@ class _Dictionary:
             if best > smallest:
                 i, j = divmod(int(sizes.argmax()), free.size)
                 r, c = int(equations[i]), int(free[j])
-                if self._growth(r, c) <= GROWTH_LIMIT:
+                # How much the pivot may add to an entry of a complementary row.
+                along = float(np.abs(np.delete(self.T[r], c)).max(initial=0.0))
+                down = float(np.abs(self.T[self.rows >= 2 * m, c]).max(initial=0.0))
+                if along * down <= GROWTH_LIMIT * best:
                     self._exchange(r, c, drop=True)
                     continue
             # The two successive pivots of a pair, with the smaller one as large as possible.
@@ -118,12 +121,6 @@ class _Dictionary:
                 self._exchange(r, c, drop=True)
             else:
                 return
-
-    def _growth(self, r: int, c: int) -> float:
-        """Return how much pivoting on T[r, c] may add to an entry of a complementary row."""
-        along = float(np.abs(np.delete(self.T[r], c)).max(initial=0.0))
-        down = float(np.abs(self.T[self.rows >= 2 * self.m, c]).max(initial=0.0))
-        return along * down / float(abs(self.T[r, c]))
 
     def _exchange(self, r: int, c: int, *, drop: bool) -> None:
         """Exchange row r and column c; with ``drop`` the last column takes the place of the leaving variable's."""
@@ -177,7 +174,7 @@ def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: floa
     The z of the claim is (u, y); ``z0`` is a y. The claim has the iterations of ``inner``.
     """
     if z0 is not None:
-        x = _basis_solution(problem, z0 > 0.0)
+        x = solve_basis(problem, *scales(problem._K), _basis(problem, z0 > 0.0))
         if x is not None and verified(problem, x, _STRICTNESS * tolerance):
             return Claim(x, Status.SOLVED, 0, "warm basis accepted")
     pivoted = pivot_free_variables(problem)
@@ -209,7 +206,7 @@ def _verified_solution(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: fl
         y = x[problem.n_free :]
         candidates.append(np.concatenate([reduce(problem).recover(y), y]))
     else:
-        candidates.append(_basis_solution(problem, pivoted.positive(z)))
+        candidates.append(solve_basis(problem, *scales(problem._K), _basis(problem, pivoted.positive(z))))
     candidates.append(x)
     best: Vector | None = None
     least = np.inf
@@ -225,19 +222,6 @@ def _verified_solution(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: fl
     return refine(problem, x, tolerance) if best is None else best
 
 
-def _basis_solution(problem: MLCP, positive: NDArray[np.bool_]) -> Vector | None:
-    """Return (u, y) of a basis from the original blocks, refined once, or None if the basis is singular."""
-    from lcp.kernels.basis_solve import solve_active
-
-    K, k, m = problem._K, problem._k, problem.n_free
-    size = k.shape[0]
-    row, column = scales(K)
-    active = np.zeros(size, dtype=np.int64)
-    chosen = np.concatenate([np.arange(m), m + np.flatnonzero(positive)])
-    active[: chosen.shape[0]] = chosen
-    x, A = np.zeros(size), np.empty((size, size))
-    perm, work = np.empty(size, dtype=np.int64), np.empty(3 * size)
-    if not solve_active(K, k, row, column, active, chosen.shape[0], A, perm, work, x):
-        return None
-    x[m:] = np.maximum(x[m:], 0.0)
-    return x
+def _basis(problem: MLCP, positive: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the indices of the free unknowns and of the ``positive`` pairs in (u, y)."""
+    return np.flatnonzero(np.concatenate([np.ones(problem.n_free, dtype=bool), positive]))

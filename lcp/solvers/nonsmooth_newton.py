@@ -10,12 +10,12 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from lcp.arrays import Vector
-from lcp.factors import block, solution
+from lcp.arrays import Vector, scaled_matrix
+from lcp.factors import block, shifted, solution
 from lcp.method import Traits, bool_option, integer_option, positive_option, real_option
 from lcp.result import Claim
 from lcp.scaling import BETWEEN, ScaledBox, States
@@ -65,23 +65,12 @@ def direction(box: ScaledBox, at: Equations) -> Vector | None:
         return d
     right = -at.F[coupled] - at.b[coupled] * (box.M @ d)[coupled]
     matrix = box.M if coupled.shape[0] == box.n else block(box.M, coupled)
-    inner = solution(_jacobian(matrix, at.a[coupled], at.b[coupled]), right,
-                     symmetric_pattern=box.symmetric_pattern, shifts=True)  # fmt: skip
+    jacobian = shifted(scaled_matrix(matrix, at.b[coupled], np.ones(coupled.shape[0])), at.a[coupled])
+    inner = solution(jacobian, right, symmetric_pattern=box.symmetric_pattern, shifts=True)
     if inner is None:
         return None
     d[coupled] = inner
     return d
-
-
-def _jacobian(M: Any, a: Vector, b: Vector) -> Any:
-    """Return diag(a) + diag(b) M, sparse if M is."""
-    if isinstance(M, np.ndarray):
-        J = b[:, None] * M
-        J[np.diag_indices_from(J)] += a
-        return J
-    from scipy import sparse
-
-    return sparse.diags_array(b) @ M + sparse.diags_array(a)
 
 
 def line_search(
@@ -389,7 +378,9 @@ class MinMapNewton(NewtonMethod):
     def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
         """Damped steps, then the smoothing path, then principal pivoting, until a verified solution or a limit."""
         box = progress.box
-        x = damped_steps(progress, natural_map, _map_step, start, _MAP_PATIENCE)
+        x = damped_steps(
+            progress, natural_map, lambda *at: _newton_step(*at) or _projected_gradient_step(*at), start, _MAP_PATIENCE
+        )
         if progress.accurate:
             return progress.claim(Status.SOLVED)
         if self.smoothing and not progress.exhausted:
@@ -404,10 +395,6 @@ def natural_map(box: ScaledBox, x: Vector, w: Vector) -> Equations:
     """Return the natural map and the element of its generalised Jacobian that takes the bound at a tie."""
     between = (box.states(x, w) == BETWEEN).astype(np.float64)
     return Equations(box.natural(x, w), 1.0 - between, between)
-
-
-def _map_step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
-    return _newton_step(box, x, at) or _projected_gradient_step(box, x, at)
 
 
 def _newton_step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:

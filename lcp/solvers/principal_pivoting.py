@@ -31,7 +31,7 @@ from lcp.polish import refine
 from lcp.problem import LCP, BoxLCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
 from lcp.result import Claim
-from lcp.solvers.frame import PivotSearch, pivots_per_call
+from lcp.solvers.frame import SolveState, pivots_per_call
 from lcp.status import STATUS_OF_CODE, ProblemError, Status
 
 # Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
@@ -47,7 +47,7 @@ _DETAIL = {
 }
 
 
-class PivotingState(PivotSearch):
+class PivotingState(SolveState):
     """Workspace and data of one solve on a tableau of principal transforms (`lcp.kernels.principal_pivoting`)."""
 
     def __init__(self, problem: LCP | BoxLCP, request: SolveRequest, time_limit: float) -> None:
@@ -60,7 +60,7 @@ class PivotingState(PivotSearch):
         self.kernels = principal_pivoting
         M, self.q = kernel_arrays(problem) if isinstance(problem, LCP) else (problem._M, problem._q)
         self.M: NDArray[np.float64] = M
-        self.least, self.warm = np.inf, False
+        self.warm = False
         self.info = np.zeros(self.kernels.INFO_SIZE, dtype=np.int64)
         self.row, self.column = np.empty(n), np.empty(n)
         self.work = np.empty(3 * n)
@@ -109,11 +109,7 @@ class PivotingState(PivotSearch):
         """
         z = np.empty(self.problem.n)
         self.kernels.resolve(self.tableau, self.lo, self.hi, self.active, self.perm, self.A, self.load, self.work, z)
-        residual = measure(self.problem, z)[0]
-        solved = residual.solved(self.tolerance)
-        if solved or residual.backward_error < self.least:
-            self.best, self.least = z, residual.backward_error
-        if not solved:
+        if not self.keep_best(z, record=False).solved(self.tolerance):
             return None
         return self.claim(Status.SOLVED, "warm basis accepted" if self.warm and self.iterations == 0 else "")
 
@@ -348,13 +344,8 @@ class ActiveSetPivoting(SolverBase[LCP]):
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
         """Return the options as the kernel takes them; see `lcp.kernels.active_set_pivoting`."""
-        from lcp.kernels import active_set_pivoting as k
-
-        options = np.zeros(k.OPTIONS_SIZE)
-        options[k.MAX_PIVOTS] = math.nan if self.max_pivots is None else self.max_pivots
-        options[k.ZERO_TOLERANCE] = self.zero_tolerance
-        options[k.TOLERANCE] = tolerance
-        return options
+        # The last entry: not free of units.
+        return np.array([math.nan if self.max_pivots is None else self.max_pivots, self.zero_tolerance, tolerance, 0.0])
 
     def _claim(self, problem: LCP, request: SolveRequest) -> Claim:
         """Call the kernel until it ends or the time is over; a ray that proves infeasibility becomes evidence."""
@@ -368,7 +359,7 @@ class ActiveSetPivoting(SolverBase[LCP]):
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(request.tolerance)
         options[k.FREE_OF_UNITS] = problem._q_uncertainty is None
-        search = PivotSearch(problem, request, self.time_limit)
+        search = SolveState(problem, request, self.time_limit)
         z = search.best
         start = z if z0 is None else z0
 

@@ -313,13 +313,19 @@ class CVXPY(QPSolverBase):
         objective = 0.5 * cvxpy.quad_form(x, cvxpy.psd_wrap(P)) + program.c @ x
         task = cvxpy.Problem(cvxpy.Minimize(objective), conditions)
         limit = {_TIME_LIMITS[name]: self.time_limit} if name in _TIME_LIMITS else {}
+        failure = ""
         with warnings.catch_warnings():
             # "Solution may be inaccurate": our own test of the answer decides.
             warnings.simplefilter("ignore")
-            try:
-                _run_engine(task, name, limit)
-            except cvxpy.error.SolverError as error:
-                return QPResult(None, f"CVXPY with {name}: {error}", 0)
+            # If CVXPY discards a less accurate result, solve again with the tolerances of the engine.
+            for tolerances in (_TOLERANCES[name], {}) if name in _TOLERANCES else ({},):
+                try:
+                    task.solve(solver=name, **tolerances, **limit)
+                    break
+                except cvxpy.error.SolverError as error:
+                    failure = str(error)
+            else:
+                return QPResult(None, f"CVXPY with {name}: {failure}", 0)
         steps = task.solver_stats.num_iters if task.solver_stats is not None else 0
         limited = task.status == cvxpy.USER_LIMIT
         return QPResult(x.value, f"CVXPY with {name}: {task.status}", int(steps or 0), limited)
@@ -330,20 +336,3 @@ def _between(value: Any, low: Vector, high: Vector) -> list[Any]:
     below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
     conditions = [value[below] >= low[below]] if below.shape[0] else []
     return conditions + ([value[above] <= high[above]] if above.shape[0] else [])
-
-
-def _run_engine(task: Any, name: str, limit: dict[str, float]) -> None:
-    """Solve with tight tolerances.
-
-    If CVXPY discards a less accurate result, solve again with the tolerances of the engine.
-    """
-    import cvxpy
-
-    tight = _TOLERANCES.get(name)
-    if tight is not None:
-        try:
-            task.solve(solver=name, **tight, **limit)
-            return
-        except cvxpy.error.SolverError:
-            pass
-    task.solve(solver=name, **limit)

@@ -18,7 +18,7 @@ the same for the complementary pairs of `lcp.box_to_mlcp`.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,7 +26,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector, check_range
+from lcp.arrays import Vector, check_range, is_symmetric
+from lcp.dispatch import project_zero
 from lcp.farkas import infeasibility_proof
 from lcp.interruptible import cpu_seconds
 from lcp.method import SolverBase, SolveRequest, Traits
@@ -109,24 +110,19 @@ class QuadraticProgram:
         return A, self.low[equal], C, self.low[~equal], self.high[~equal]
 
 
-def center_of(problem: LCP | BoxLCP) -> Vector:
-    """Return the point within the bounds that is nearest to zero."""
-    lo, hi = bounds_of(problem)
-    return np.minimum(np.maximum(0.0, lo), hi)
-
-
 def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
     """Return the scaled convex QP of the problem, or None if M is not positive semidefinite.
 
-    Unknowns with lo = hi are left out. The variable is x = (z - center) / scale, with `center_of` the problem; use
-    `QuadraticProgram.recover` to return to z. If M is not symmetric, the program of `_monotone` is returned.
+    Unknowns with lo = hi are left out. The variable is x = (z - center) / scale, with the admissible point nearest to
+    zero as the center; use `QuadraticProgram.recover` to return to z. If M is not symmetric, the program of `_monotone`
+    is returned.
     """
-    from lcp.matrix_classes import congruence, congruent, is_positive_semidefinite, is_symmetric
+    from lcp.matrix_classes import congruence, congruent, is_positive_semidefinite
 
     M = problem._M
     if not is_positive_semidefinite(M):
         return None
-    center = center_of(problem)
+    center = project_zero(problem)
     load = problem._q + M @ center if center.any() else problem._q
     lo, hi = bounds_of(problem)
     kept = np.flatnonzero(lo != hi)
@@ -166,15 +162,11 @@ def _monotone(
         P = np.pad(P, (0, t)) if dense else sparse.block_diag([P, sparse.csc_array((t, t))])
         G = np.hstack([S, ones.toarray()]) if dense else sparse.hstack([S, ones])
     if not dense:
-        P, G = sparse_columns(P), sparse_columns(G)
+        from scipy import sparse
+
+        # The form that the codes accept.
+        P, G = sparse.csc_matrix(P), sparse.csc_matrix(G)
     return QuadraticProgram(P, linear, lo, hi, G, low, high, kept, center, scale)
-
-
-def sparse_columns(matrix: Any) -> Any:
-    """Return a sparse matrix in compressed columns, in the form that the codes accept."""
-    from scipy import sparse
-
-    return sparse.csc_matrix(matrix)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,8 +203,8 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
         If this does not solve the problem, look for a proof that it is infeasible. The claim is UNSUITABLE if M is not
         positive semidefinite or the code is not installed.
         """
-        z, tolerance = center_of(problem), request.tolerance
-        if self.package is not None and not _installed(self.package):
+        z, tolerance = project_zero(problem), request.tolerance
+        if self.package is not None and importlib.util.find_spec(self.package) is None:
             detail = f"{self.package} is not installed: pip install '.[peers]'"
             return Claim(z, Status.UNSUITABLE, 0, detail)
         deadline = cpu_seconds() + self.time_limit
@@ -243,12 +235,3 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
             better = refine(problem, z, max(1e-3 * measure(problem, z)[0].backward_error, 1e-15))
             z = z if better is None else better
         return Claim(z, Status.SOLVED, answer.iterations, answer.native_status)
-
-
-def _installed(package: str) -> bool:
-    """Return True if the package can be imported."""
-    try:
-        importlib.import_module(package)
-    except ImportError:
-        return False
-    return True

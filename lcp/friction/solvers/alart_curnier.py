@@ -23,9 +23,8 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.factors import factorized
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.first_order import GaussSeidelSweeps
-from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
+from lcp.friction.residuals import FrictionClaim
+from lcp.friction.solvers.first_order import FrictionSolverBase, GaussSeidelSweeps, IterateMonitor
 from lcp.method import SolveRequest, integer_option, positive_option, real_option
 from lcp.status import Status
 

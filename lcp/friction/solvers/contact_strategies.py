@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, graph_components
 from lcp.claims import friction_attempt
-from lcp.contacts.island_solver import contact_column_ranges, solve_island
-from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
-from lcp.friction.delassus_factor import DelassusFactor, factor_from_delassus
-from lcp.friction.problem import FrictionProblem, IntArray
-from lcp.friction.result import FrictionAttempt, FrictionClaim
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, contact_column_ranges, solve_island, strategy_mask
+from lcp.farkas import linear_program
+from lcp.friction.problem import DelassusFactor, FrictionProblem, IntArray
+from lcp.friction.residuals import FrictionAttempt, FrictionClaim
 from lcp.friction.solvers.alart_curnier import SemismoothNewton
-from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, ScaledProblem
-from lcp.linear_program import linear_program
+from lcp.friction.solvers.first_order import FrictionSolverBase, IterateMonitor, ScaledProblem
 from lcp.method import SolveRequest, positive_option
 from lcp.status import Status
 
@@ -220,6 +218,59 @@ def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: Scaled
         diagonal=np.zeros(0),
     )
     return ContactSystemArrays(system, starts, (np.arange(1 + r) < dims[:, None]).astype(np.float64))
+
+
+# Rows coupled by W up to which they are factored.
+_FACTORED = 3000
+# Fraction of the largest entry below which a pivot of W is rounding, and up to which W can differ from J J'.
+_ROUNDING = 1e-13
+_REST = 1e-9
+
+
+def factor_from_delassus(problem: FrictionProblem) -> DelassusFactor | None:
+    """Return J of W = J J' by its triangular factors, with v_free = 0; rows coupled by W are a tree.
+
+    Return None if W is not symmetric and positive semidefinite, or couples too many rows.
+    """
+    from scipy import sparse
+
+    W = sparse.csr_matrix(problem._W)
+    W.eliminate_zeros()
+    nc, m = problem.nc, problem.m
+    contact = np.repeat(np.arange(nc, dtype=np.int64), problem._dims)
+    entries = W.tocoo()
+    joined = sparse.coo_matrix((np.ones(entries.nnz), (contact[entries.row], contact[entries.col])), shape=(nc, nc))
+    parts, starts = [], [0]
+    for contacts in graph_components(joined):
+        own = problem._index[contacts]
+        own = own[own < m]
+        root = _square_root(W[own][:, own].toarray()) if own.size <= _FACTORED else None
+        if root is None:
+            return None
+        if root.shape[1] > 0:
+            columns = starts[-1] + np.arange(root.shape[1])
+            parts.append((root.ravel(), np.repeat(own, columns.size), np.tile(columns, own.size)))
+            starts.append(starts[-1] + columns.size)
+    if not parts:
+        return None
+    value, row, column = (np.concatenate(each) for each in zip(*parts, strict=True))
+    J = sparse.csr_matrix((value, (row, column)), shape=(m, starts[-1]))
+    return DelassusFactor(J, np.zeros(starts[-1]), problem._q, np.array(starts, dtype=np.int64))
+
+
+def _square_root(W: Vector) -> Vector | None:
+    """Return J of W = J J' with rank(W) columns, by Cholesky's method with pivoting, or None if W has none."""
+    from scipy.linalg.lapack import dpstrf
+
+    size = float(np.abs(W).max(initial=0.0))
+    if not np.isfinite(size):
+        return None
+    half = 0.5 * W + 0.5 * W.T
+    factor, pivots, rank, _ = dpstrf(half, tol=_ROUNDING * size, lower=1)
+    J = np.empty((W.shape[0], rank))
+    J[pivots - 1] = np.tril(factor)[:, :rank]
+    # Remainder of a W that is not symmetric, or has a negative eigenvalue.
+    return J if np.abs(J @ J.T - W).max(initial=0.0) <= _REST * size else None
 
 
 # Contacts up to which the linear program is worth its time.

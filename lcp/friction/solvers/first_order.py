@@ -5,21 +5,137 @@ The first solves one contact after the other exactly; the second a linear system
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from lcp.arrays import Vector
 from lcp.factors import Factors, factorized, shifted
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
-from lcp.method import SolveRequest, choice_option, integer_option, positive_option, real_option
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionClaim, measure
+from lcp.interruptible import cpu_seconds
+from lcp.method import Options, SolveRequest, Traits, choice_option, integer_option, positive_option, real_option
+from lcp.result import TraceRecorder
 from lcp.status import Status
 
 if TYPE_CHECKING:
     from lcp.kernels.friction_sweeps import ContactBlocks
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledProblem:
+    """W / w and q / p of a problem: r here is (w / p) r there. Coulomb's problem is homogeneous in both."""
+
+    problem: FrictionProblem
+    #: W, q: The matrix and the rows (nc, 3) of the vector.
+    W: Any
+    q: Vector
+    #: w, p: Powers of two.
+    w: float
+    p: float
+
+    def original(self, rows: Vector) -> Vector:
+        """Return r (m,) of the problem for rows (nc, 3) of the scaled one."""
+        return self.problem.flat(rows * (self.p / self.w))
+
+    def start(self, r: Vector | None) -> Vector:
+        """Return rows (nc, 3) of the scaled problem for a start r (m,), zeros if there is none."""
+        if r is None:
+            return np.zeros((self.problem.nc, 3))
+        return self.problem.contacts(r) / (self.p / self.w)
+
+
+def scaled(problem: FrictionProblem) -> ScaledProblem:
+    """Return the problem with W and q divided by powers of two, to a median diagonal and a largest q near 1."""
+    diagonal = np.abs(problem._W.diagonal())
+    diagonal = diagonal[diagonal > 0.0]
+    w = float(np.median(diagonal)) if diagonal.size else float(abs(problem._W).max()) if problem.m else 1.0
+    p = float(np.abs(problem._q).max(initial=0.0))
+    w, p = _power_of_two(w), _power_of_two(p)
+    # One factor after the other: their quotient may be beyond double precision where r is not.
+    return ScaledProblem(problem, problem._W / w, problem.contacts(problem._q / p), w, p)
+
+
+def _power_of_two(value: float) -> float:
+    return float(2.0 ** np.round(np.log2(value))) if 0.0 < value < np.inf else 1.0
+
+
+class FrictionSolverBase(Options):
+    """A solver of friction problems; a method has its options as fields, its ``traits``, and `_claim`."""
+
+    traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
+
+    def solve(
+        self,
+        problem: FrictionProblem,
+        *,
+        z0: Vector | None = None,
+        tolerance: float = DEFAULT_FRICTION_TOLERANCE,
+        trace: bool = False,
+    ) -> FrictionClaim:
+        """Return the claim on a problem from a start; `lcp.solve` checks the arguments and verifies the claim."""
+        return self._claim(problem, SolveRequest(z0, tolerance, trace))
+
+    @abstractmethod
+    def _claim(self, problem: FrictionProblem, request: SolveRequest) -> FrictionClaim: ...
+
+
+class IterateMonitor:
+    """Measures of iterates by the verdict's residuals, in units of the scaled problem; it keeps the best iterate."""
+
+    def __init__(self, problem: FrictionProblem, tolerance: float, time_limit: float, trace: bool) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        self.units: ScaledProblem = scaled(problem)
+        self.deadline = cpu_seconds() + time_limit
+        self.recorder = TraceRecorder(trace, "fclib residual")
+        self.best = np.zeros(problem.m)
+        self.best_merit, self.best_at = np.inf, 0
+        self.finite = True
+
+    @property
+    def timed_out(self) -> bool:
+        """Return True if the time limit has passed."""
+        return cpu_seconds() > self.deadline
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until the time limit, at least a millisecond."""
+        return max(1e-3, self.deadline - cpu_seconds())
+
+    def record_iterate(self, rows: Vector, iteration: int) -> float:
+        """Measure ``rows`` (nc, 3) in scaled units, and keep them if they are the best.
+
+        Return the largest residual in units of its bound: at most 1 if solved, infinite if it is not finite.
+        """
+        r = self.units.original(rows)
+        residual, _ = measure(self.problem, r)
+        self.recorder.add(iteration, residual.fclib)
+        if not np.isfinite(residual.fclib):
+            self.finite = False
+            return np.inf
+        merit = residual.excess(self.tolerance)
+        if merit < self.best_merit:
+            self.best, self.best_merit, self.best_at = r, merit, iteration
+        return merit
+
+    def claim(self, iteration: int, detail: str = "", status: Status | None = None) -> FrictionClaim:
+        """Return the claim on the best iterate.
+
+        The status is SOLVED if an iterate was within its bounds, else NOT_FINITE if one was not finite. Otherwise it is
+        ``status``, by default ITERATION_LIMIT.
+        """
+        if self.best_merit <= 1.0:
+            status = Status.SOLVED
+        elif not self.finite:
+            status = Status.NOT_FINITE
+        elif status is None:
+            status = Status.ITERATION_LIMIT
+        said = [detail] if detail else []
+        if status is Status.ITERATION_LIMIT and self.timed_out:
+            said.append("time limit")
+        return FrictionClaim(self.best, status, iteration, "; ".join(said), trace=self.recorder.trace())
 
 
 SWEEPS = ("forward", "symmetric")
@@ -71,7 +187,9 @@ class NSGS(FrictionSolverBase):
         while monitor.record_iterate(rows, iteration) > 1.0 and monitor.finite:
             if iteration >= self.max_iterations or monitor.timed_out:
                 break
-            target = iteration + 1 if trace else min(self.max_iterations, _next_check(iteration))
+            # The next check: 1, 2, 4, 8, then an eighth more each time, at most 100 more.
+            wait = max(1, iteration) if iteration < 8 else min(100, max(4, iteration // 8))
+            target = iteration + 1 if trace else min(self.max_iterations, iteration + wait)
             while iteration < target and not monitor.timed_out:
                 count = min(sweeper.portion, target - iteration)
                 sweeper(rows, monitor.units.q, count)
@@ -132,11 +250,6 @@ class GaussSeidelSweeps:
         shift = self.none if shift is None else shift
         self.projected = friction_sweeps(self.blocks, shift, q, self.order, self.relaxation, rows, self.work, steps)
         self.moved = float(steps[-1])
-
-
-def _next_check(iteration: int) -> int:
-    """Return the next check: 1, 2, 4, 8, then an eighth more each time, at most 100 more."""
-    return iteration + (max(1, iteration) if iteration < 8 else min(100, max(4, iteration // 8)))
 
 
 # Iterations between two convergence checks, and between two changes of the weight.

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from contactlab import ConstraintSolver
-from contactlab.constraint_solver.certificate import Certificate
-from contactlab.constraint_solver.forces import certify_accelerations, certify_forces
+from contactlab.constraint_solver.certificate import ACCELERATION_FORMULAS, Certificate
+from contactlab.constraint_solver.forces import certify_forces
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 H = 0.02
@@ -188,7 +188,8 @@ def acceleration_certificate(fields: dict[str, Any], **changes: Any) -> Certific
     """Solve the problem, change its data, certify the solution on the changed data."""
     solution = ConstraintSolver().solve_constraint_problem(ConstraintAccelProblemData(**fields))
     changed = ConstraintAccelProblemData(**(fields | changes))
-    return certify_accelerations(changed, solution.result.z, solution.forces.packed(), solution.acceleration)
+    z, packed = solution.result.z, solution.forces.packed()
+    return certify_forces(changed, 1.0, z, packed, solution.acceleration, formulas=ACCELERATION_FORMULAS)
 
 
 FIELDS: dict[str, Any] = {

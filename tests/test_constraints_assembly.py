@@ -34,7 +34,7 @@ from contactlab.multibody.constraints import (
     constraint_position_error,
     constraint_velocity_error,
 )
-from contactlab.multibody.constraints.assembly_conditions import conditions_of, loop_closures
+from contactlab.multibody.constraints.assembly_conditions import conditions_of, loop_conditions
 from contactlab.multibody.constraints.assembly_solver import Conditions, difference_jacobian
 
 AXES = {
@@ -63,8 +63,8 @@ def stationary(model: Model, q0: np.ndarray, q: np.ndarray, cs: ConstraintSet, w
     """How far the gradient of the weighted distance is from the rows' span: an independent least squares."""
     d, D = difference_jacobian(model, q0, q)
     gradient = D.T @ (weights * d)
-    closures = loop_closures([c for c in cs.constraints if isinstance(c, LoopConstraint)])
-    rows = np.concatenate([c.linearised(model, kinematics(model, q))[1] for c in closures])
+    loops = loop_conditions([c for c in cs.constraints if isinstance(c, LoopConstraint)])
+    rows = np.concatenate([loop(model, kinematics(model, q))[1] for loop in loops])
     left = gradient - rows.T @ np.linalg.lstsq(rows.T, gradient, rcond=1e-9)[0]
     return float(np.abs(left).max() / max(1e-12, np.abs(gradient).max()))
 
@@ -76,11 +76,10 @@ def test_conditions_have_their_exact_derivatives(kind: str, seed: int) -> None:
     model, q, cs = loop(seed, kind)
     cs = ConstraintSet(model, [*cs.constraints, random_distance(model, np.random.default_rng(seed))])
     for condition in conditions_of(model, q, cs, 0.0)[0]:
-        J = condition.linearised(model, kinematics(model, q))[1]
+        J = condition(model, kinematics(model, q))[1]
         step = 1e-6 * np.eye(model.nv)
         ends = [
-            [condition.linearised(model, kinematics(model, integrate(model, q, e, way)))[0] for e in step]
-            for way in (1.0, -1.0)
+            [condition(model, kinematics(model, integrate(model, q, e, way)))[0] for e in step] for way in (1.0, -1.0)
         ]
         assert np.abs(J - (np.array(ends[0]) - np.array(ends[1])).T / 2e-6).max() < 1e-7
 

@@ -340,7 +340,7 @@ def tree(branches: int, length: int) -> Model:
         (5, 20, [f"{k % 5}.19" for k in range(12)]),  # too long for the stack
     ],
 )
-def test_unit_forces_agree_with_the_direct_method(branches: int, length: int, bodies: list[str]) -> None:
+def test_unit_forces_agree_with_the_null_space_method(branches: int, length: int, bodies: list[str]) -> None:
     """Accelerations, forces and rank, with Baumgarte and wanted accelerations."""
     model, rng = tree(branches, length), np.random.default_rng(1)
     rows = []
@@ -353,7 +353,7 @@ def test_unit_forces_agree_with_the_direct_method(branches: int, length: int, bo
         cs = cs.with_baumgarte(group.name, 0.1)
     q, v, tau = random_configuration(model, rng), rng.standard_normal(model.nv), rng.standard_normal(model.nv)
     one = forward_dynamics_constraints(model, q, v, tau, cs, method="kokkevis")
-    two = forward_dynamics_constraints(model, q, v, tau, cs, method="direct")
+    two = forward_dynamics_constraints(model, q, v, tau, cs, method="null_space")
     assert one.rank == two.rank == len(bodies)
     assert one.residual < 1e-11
     np.testing.assert_allclose(one.a, two.a, rtol=1e-8, atol=1e-8 * np.abs(two.a).max())

@@ -165,15 +165,6 @@ def test_units_do_not_matter(method):
     np.testing.assert_allclose(D * scaled.x, plain.x, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("tree", [[0, 0, 1], [-1, 0], [-1.0, 0.0, 1.0], [-1, 0, 2]])
-def test_trees_that_are_none(tree):
-    """Parents must stand before their children, one per degree of freedom."""
-    assert_fields(
-        ConstraintError,
-        ("tree", lambda: solve.range_space_sparse(np.eye(3), np.ones((1, 3)), np.ones(3), np.ones(1), tree=tree)),
-    )
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_bad_input(method):
     """Shapes, entries, symmetry, names and tolerances are checked and the argument is named."""

@@ -13,8 +13,9 @@ from test_simulation_cone import sliding_brick
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance
+from contactlab.constraint_solver.certificate import CONE_FORMULAS
 from contactlab.constraint_solver.discretized import form_discretized_lcp
-from contactlab.constraint_solver.forces import certify_cone_forces
+from contactlab.constraint_solver.forces import certify_forces
 from contactlab.constraint_solver.strategy_solver import StrategySolver
 from contactlab.simulation import (
     Box,
@@ -330,7 +331,9 @@ def test_faces_are_answered_by_the_law_of_the_cone(mu: float) -> None:
         found = SELECTS.solve_discretized_problem(data, h)
         assert isinstance(found.result.solver, StrategySolver)
         assert found.certificate.holds(1e-9)
-        assert certify_cone_forces(data, h, found.forces.packed(), found.v_plus).holds(1e-9)
+        assert certify_forces(
+            data, h, found.forces.packed(), found.forces.packed(), found.v_plus, formulas=CONE_FORMULAS
+        ).holds(1e-9)
         blocks, nc = data.blocks(), data.nc
         N, F = blocks.J[:nc], blocks.J[nc:].reshape(nc, 2, 6)
         order, turn = rng.permutation(nc), rng.uniform(0.0, 6.0)

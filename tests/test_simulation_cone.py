@@ -11,7 +11,7 @@ from simulation_scenes import G, incline, one_body
 import lcp
 from contactlab import ConstraintSolver
 from contactlab.constraint_solver.certificate import CONE_FORMULAS
-from contactlab.constraint_solver.forces import certify_cone_forces
+from contactlab.constraint_solver.forces import certify_forces
 from contactlab.simulation import (
     SLIDE,
     STICK,
@@ -85,7 +85,7 @@ def test_record_problems_certificates_and_verification_speak_of_the_cone(tmp_pat
         data = recording.problem(i)
         assert (data.r == 2).all()
         packed = recording.forces(i).packed()
-        assert certify_cone_forces(data, CONE.h, packed, recording.v[i + 1]).holds(1e-8)
+        assert certify_forces(data, CONE.h, packed, packed, recording.v[i + 1], formulas=CONE_FORMULAS).holds(1e-8)
         solution = ConstraintSolver(friction="cone").solve_discretized_problem(data, CONE.h)
         assert solution.certificate.formulas is CONE_FORMULAS
         np.testing.assert_allclose(solution.v_plus, recording.v[i + 1], atol=1e-8)

@@ -11,11 +11,11 @@ COLLADA lengths are scaled by ``<unit meter="...">``. ``<up_axis>`` is ignored, 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import io
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,17 +65,10 @@ def _write_cache(key: str, points: FloatArray) -> None:
     if folder is None:
         return
     numbers = points.astype("<f8").tobytes()
-    try:
+    # An entry that is written in part, or read before its end, has another checksum.
+    with contextlib.suppress(OSError):
         folder.mkdir(0o700, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder)
-        try:
-            with open(handle, "wb") as file:
-                file.write(hashlib.sha256(numbers).digest() + numbers)
-            os.replace(name, folder / key)
-        except OSError:
-            os.unlink(name)
-    except OSError:
-        return
+        (folder / key).write_bytes(hashlib.sha256(numbers).digest() + numbers)
 
 
 def _folder() -> Path | None:

@@ -8,23 +8,14 @@
 
 from typing import TYPE_CHECKING
 
-from contactlab.constraint_solver.model_problem import (
-    BodyLoad,
-    BridgeError,
-    ContactLoad,
-    ContactPoint,
-    Delassus,
-    JointLimit,
-    ModelProblem,
-    Row,
-    RowTable,
-    Stabilisation,
-    Thresholds,
-    delassus,
-    drives,
-    problem_data_from,
-)
+from contactlab.constraint_solver.model_problem import drives
+from contactlab.constraint_solver.model_problem.branches import Delassus, delassus
+from contactlab.constraint_solver.model_problem.building import problem_data_from
+from contactlab.constraint_solver.model_problem.contact_geometry import ContactPoint
 from contactlab.constraint_solver.model_problem.drives import *  # noqa: F403  # its __all__
+from contactlab.constraint_solver.model_problem.inputs import Row, RowTable
+from contactlab.constraint_solver.model_problem.options import BridgeError, JointLimit, Stabilisation, Thresholds
+from contactlab.constraint_solver.model_problem.problem import BodyLoad, ContactLoad, ModelProblem
 
 # The function hides the module of the same name; `from contactlab.constraint_solver.softening import ...` still finds
 # it.

@@ -79,15 +79,18 @@ class AccelerationLCP:
 
 def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
     """Return the LCP of the forces at one instant, at full size also without any active contact."""
-    from contactlab.constraint_solver.kernels.discretized_lcp import assemble_acceleration_lcp
+    from contactlab.constraint_solver.kernels.discretized_lcp import assemble_lcp
 
     blocks = data.blocks()
     rows = unilateral_rows(blocks)
-    n = blocks.nc + 2 * blocks.nr + blocks.nns + blocks.nl
-    MM = np.empty((n, n))
-    qq = np.empty(n)
-    problem = rows.problem(1.0, blocks)
-    assemble_acceleration_lcp(problem, blocks.sliding, rows.responses, MM, qq)
+    nc, m, nl = blocks.nc, blocks.nc + blocks.nr, blocks.nl
+    n = m + blocks.nr + blocks.nns + nl
+    MM, qq = np.empty((n, n)), np.empty(n)
+    assemble_lcp(rows.problem(1.0, blocks), MM, qq)
+    # Columns of sliding contacts: J C R' in all rows of motion.
+    rates = rows.J @ rows.responses[blocks.sliding].T
+    motion = np.r_[0 : m + blocks.nr, n - nl : n]
+    MM[np.ix_(motion, blocks.sliding)] = np.concatenate((rates[:m], -rates[nc:m], rates[m:]))
     return AccelerationLCP(MM=MM, qq=qq, rows=rows, data=data)
 
 
@@ -154,9 +157,7 @@ def solve_linear_path(data: ConstraintAccelProblemData) -> tuple[LinearResult, F
 def _scale(rows: UnilateralRows, nu: int) -> FloatArray:
     """Return factors with J_i C J_i = 1, so that the rank does not depend on the units of the rows."""
     diagonal = np.einsum("ip,ip->i", rows.J[:nu], rows.Y[:nu])
-    scale = np.ones(nu)
-    scale[diagonal > 0.0] = 1.0 / np.sqrt(diagonal[diagonal > 0.0])
-    return scale
+    return np.asarray(1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)))
 
 
 def _minimum_norm(A: FloatArray, b: FloatArray, scale: FloatArray) -> tuple[FloatArray, int]:

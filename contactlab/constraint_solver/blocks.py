@@ -54,10 +54,6 @@ class BilateralRows:
     W_pinv: FloatArray  # (nb, nb) pseudo-inverse W+ of W = G Y'
     rank: int
 
-    def project_velocity(self, v: FloatArray, kG: FloatArray) -> FloatArray:
-        """Return the velocity (nv,) after the impulse with which G v + kG = 0."""
-        return self.add_impulses(v, kG)[1]
-
     def project_rows(self, rows: FloatArray, responses: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return responses C d_i of rows d_i from M^-1 d_i, (m, nv) each, 0 if only rounding; and 1 for such rows."""
         from contactlab.constraint_solver.kernels.bilateral import project_rows
@@ -111,15 +107,9 @@ def zero_force_z(blocks: VelocityBlocks) -> FloatArray:
 
     Each boxed force is the value closest to 0 within its bounds.
     """
-    z = np.zeros(lcp_size(blocks))
-    lo, hi = blocks.lo, blocks.hi
+    z, lo, hi = np.zeros(lcp_size(blocks)), blocks.lo, blocks.hi
     smallest = np.clip(np.zeros(blocks.nbox), lo, hi)
-    x = np.zeros(blocks.nbox)
-    below = np.isfinite(lo)
-    above = np.isfinite(hi) & ~below
-    x[below] = smallest[below] - lo[below]
-    x[above] = hi[above] - smallest[above]
-    x = x[lo != hi]
+    x = np.where(np.isfinite(lo), smallest - lo, np.where(np.isfinite(hi), hi - smallest, 0.0))[lo != hi]
     first = blocks.nc + 2 * blocks.nr + blocks.ncone + blocks.nl
     z[first : first + len(x)] = x
     return z
@@ -152,7 +142,7 @@ class UnilateralRows:
             return blocks.k, free
         from contactlab.constraint_solver.kernels.bilateral import lock_terms
 
-        v0 = self.bilateral.project_velocity(free, blocks.k[bilateral_part(blocks)])
+        _, v0 = self.bilateral.add_impulses(free, blocks.k[bilateral_part(blocks)])
         k = without_bilateral(blocks, blocks.k).copy()
         lock_terms(self.locked, without_bilateral(blocks, blocks.J), ALL_COLUMNS, v0, free, k)
         return k, v0
@@ -176,10 +166,10 @@ def problem_rows(h: float, blocks: Blocks) -> ContactSystem:
         soft = (np.zeros(len(blocks.k)), np.zeros(blocks.nns), nothing, nothing)
         motion = (blocks.a_free, blocks.tau)
         cones = (blocks.r, blocks.mu_non_sliding, blocks.non_sliding)
-        return ContactSystem(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS, nothing)
-    soft = (blocks.gamma, blocks.gammaE, blocks.lo, blocks.hi)
-    motion = (blocks.v_free, blocks.Mv)
-    cones = (blocks.r, blocks.mu, blocks.cone_contacts)
+    else:
+        soft = (blocks.gamma, blocks.gammaE, blocks.lo, blocks.hi)
+        motion = (blocks.v_free, blocks.Mv)
+        cones = (blocks.r, blocks.mu, blocks.cone_contacts)
     return ContactSystem(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS, nothing)
 
 

@@ -51,7 +51,7 @@ from contactlab.constraint_solver.blocks import (
 )
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
-from problem_data.validation import check_cones
+from problem_data.validation import check_cones, float_array
 
 if TYPE_CHECKING:
     from lcp.contacts.kernels.contact_system import ContactSystem
@@ -265,18 +265,12 @@ def populate_packed_constraint_forces_from_lcp_solution(
     step = check_step(h)
     if step != discretized.h:
         raise ProblemDataError("h", f"{step}, but the LCP was formed for {discretized.h}")
-    z = np.array(zz, dtype=np.float64, order="C")
     blocks = data.blocks()
     n = lcp_size(blocks)
     if discretized.n != n:
         raise ProblemDataError("discretized", f"of size {discretized.n}, wanted {n}: {lcp_size_text(blocks)}")
-    if z.shape == (0,):
-        z = zero_force_z(blocks)
-    if z.shape != (n,):
-        raise ProblemDataError("zz", f"shape {z.shape}, wanted ({n},): {lcp_size_text(blocks)}, or (0,)")
-    if not np.isfinite(z).all():
-        i = int(np.argmin(np.isfinite(z)))
-        raise ProblemDataError("zz", f"zz[{i}] = {z[i]}, wanted a finite number")
+    given = np.shape(zz) != (0,)
+    z = float_array("zz", zz, (n,), f"{lcp_size_text(blocks)}, or (0,)") if given else zero_force_z(blocks)
     packed, _ = recover_forces(step, discretized.rows, blocks, z)
     return ConstraintForces.from_packed(data, packed)
 

@@ -21,7 +21,7 @@ from contactlab.constraint_solver.blocks import (
     free_motion,
     problem_rows,
 )
-from contactlab.constraint_solver.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, FORMULAS, Certificate, Check
+from contactlab.constraint_solver.certificate import CONE_FORMULAS, FORMULAS, Certificate, Check
 from contactlab.constraint_solver.discretized import (
     construct_base_discretized_time_lcp,
     populate_packed_constraint_forces_from_lcp_solution,
@@ -35,6 +35,7 @@ from problem_data import (
     ConstraintVelProblemData,
     ProblemDataError,
 )
+from problem_data.validation import float_array
 
 ProblemData = ConstraintAccelProblemData | ConstraintVelProblemData
 
@@ -69,16 +70,13 @@ def generalized_force(data: ProblemData, forces: ConstraintForces | ArrayLike) -
     packed = packed_forces(data, forces)
     if isinstance(data, ConstraintAccelProblemData):
         accel = data.blocks()
-        total: FloatArray = packed[: accel.nc] @ accel.R + packed[accel.nc :] @ accel.J[accel.nc :]
-        return total
-    total = packed @ data.blocks().J
-    return total
+        return np.asarray(packed[: accel.nc] @ accel.R + packed[accel.nc :] @ accel.J[accel.nc :])
+    return np.asarray(packed @ data.blocks().J)
 
 
 def acceleration_by_forces(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
     """Return M^-1 times the generalised force of ``forces`` [N, N m], (nv,), without external forces."""
-    acceleration: FloatArray = packed_forces(data, forces) @ force_responses(data.blocks())
-    return acceleration
+    return np.asarray(packed_forces(data, forces) @ force_responses(data.blocks()))
 
 
 def contact_forces_in_frames(
@@ -181,21 +179,28 @@ class ForceHelpers:
             return data.blocks().a_free + acceleration_by_forces(data, given[0])
         if v is None or isinstance(v, ConstraintForces) or forces is None or h is None:
             raise TypeError("at velocity level: compute_generalized_acceleration(data, v, forces, h)")
-        step = check_step(h)
-        start = np.asarray(v, dtype=np.float64)
-        if start.shape != (data.nv,):
-            raise ProblemDataError("v", f"shape {start.shape}, wanted ({data.nv},): one entry per velocity")
+        step, start = check_step(h), float_array("v", v, (data.nv,), "one entry per velocity")
         return (data.blocks().v_free - start) / step + acceleration_by_forces(data, forces)
 
 
 def certify_forces(
-    data: ConstraintVelProblemData, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
+    data: ProblemData,
+    h: float,
+    z: FloatArray,
+    packed: FloatArray,
+    motion: FloatArray,
+    *,
+    formulas: Mapping[str, str] = FORMULAS,
+    not_enforced: tuple[str, ...] = (),
 ) -> Certificate:
     """Return the certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h, with edge magnitudes in z.
 
-    Impulses are certified at h = 1.
+    Impulses, and forces with accelerations, are certified at h = 1. ``formulas`` are the conditions. They are
+    `CONE_FORMULAS` for Coulomb's exact cone, where z are the packed forces, and `ACCELERATION_FORMULAS` with an
+    acceleration in place of v+. Sliding contacts of accelerations have no cone, because their friction is part of the
+    response to fN.
     """
-    return certify_blocks(data.blocks(), h, z, packed, v_plus)
+    return certify_blocks(data.blocks(), h, z, packed, motion, formulas=formulas, not_enforced=not_enforced)
 
 
 def certify_blocks(
@@ -231,30 +236,6 @@ def certify_blocks(
         certify_bilateral(blocks.J[part], blocks.Y[part], blocks.k[part], blocks.scaleG, motion, size, worst)
         bilateral = Check(float(worst[0]), float(worst[1]))
     return Certificate.from_kernel(cert, bilateral, boxed, formulas=formulas, not_enforced=not_enforced)
-
-
-def certify_cone_forces(
-    data: ConstraintVelProblemData, h: float, packed: FloatArray, v_plus: FloatArray
-) -> Certificate:
-    """Return the certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h for Coulomb's exact cone."""
-    return certify_blocks(data.blocks(), h, packed, packed, v_plus, formulas=CONE_FORMULAS)
-
-
-def certify_accelerations(
-    data: ConstraintAccelProblemData,
-    z: FloatArray,
-    packed: FloatArray,
-    acceleration: FloatArray,
-    *,
-    not_enforced: tuple[str, ...] = (),
-) -> Certificate:
-    """Return the certificate of forces [fN | fF | fL | fG] and the acceleration (nv,), with edge magnitudes in z (n,).
-
-    Sliding contacts have no cone, because their friction is part of the response to fN.
-    """
-    return certify_blocks(
-        data.blocks(), 1.0, z, packed, acceleration, formulas=ACCELERATION_FORMULAS, not_enforced=not_enforced
-    )
 
 
 def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion: FloatArray) -> int:

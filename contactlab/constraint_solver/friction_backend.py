@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -51,8 +52,7 @@ RELAXED_FORMULAS = {
 
 def law_of(solver: Any) -> str:
     """Return the law of a solver: ``"coulomb"`` unless its attribute ``law`` names another one."""
-    law: str = getattr(solver, "law", LAWS[0])
-    return law
+    return str(getattr(solver, "law", LAWS[0]))
 
 
 def relaxed_lcp(formed: DiscretizedLCP) -> lcp.LCP:
@@ -203,22 +203,13 @@ class ContactLayout:
         return cls(slice(0, nc), slice(nc, edges), slice(edges, slacks), slice(slacks, formed.n))
 
 
-@dataclass(frozen=True, eq=False)
-class _BackendAdapter:
-    """Adapter from a backend's run on one problem to a solver, so that `lcp.solve` times and verifies it."""
-
-    run: Callable[[], Any]
-
-    def solve(self, problem: Any, *, z0: FloatArray | None, tolerance: float, trace: bool) -> Any:
-        return self.run()
-
-
 def verified(problem: Any, backend: object, run: Callable[[], Any], tolerance: float = 1e-9) -> Any:
     """Return the result of the claim of ``run``, verified on ``problem`` like a solver's; it names the backend.
 
     The problem is an LCP or a friction problem, with a claim and a result of its kind.
     """
-    result: Any = lcp.solve(problem, _BackendAdapter(run), tolerance=tolerance)
+    solver: Any = SimpleNamespace(solve=lambda problem, **options: run())
+    result: Any = lcp.solve(problem, solver, tolerance=tolerance)
     attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
     return replace(result, solver=backend, attempts=attempts)
 

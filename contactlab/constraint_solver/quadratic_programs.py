@@ -115,15 +115,12 @@ class ConvexRelaxation:
 
     def _claim(self, problem: lcp.LCP, at: ContactLayout, z0: FloatArray | None) -> lcp.Claim:
         """Solve the quadratic program; return its z of the contact LCP, with slacks from the sliding speeds."""
-        from scipy import sparse
-
         MM, q = np.asarray(problem.M), problem.q
         cone = _Cone.of(MM, at)
-        # A generator has few entries: products with a dense T would take longer than the program.
-        T: Any = sparse.csr_array(cone.T)
+        T = cone.T
         physical = np.r_[at.normals, at.edges, at.rest]
         A = MM[np.ix_(physical, physical)]
-        P = T.T @ (A @ T) + cone.penalty
+        P = T.T @ (A @ T) + cone.L.T @ (np.diag(MM[at.slacks, at.slacks])[:, None] * cone.L)
         start = None if z0 is None else cone.coordinates(z0, at)
         solution = lcp.solve(lcp.LCP(P, T.T @ q[physical]), self.qp, z0=start)
         z = np.zeros(len(q))
@@ -148,51 +145,45 @@ class ConvexRelaxation:
 class _Cone:
     """Friction cones by generators, and the other rows: f = T x, x = (a, b, t, fL, ...) >= 0."""
 
-    T: FloatArray  # (n - nc, m) one generator per column
-    penalty: FloatArray  # (m, m) second derivative of 1/2 sum gammaE lambda^2
+    #: (n - nc, m) one generator per column; sparse, because products with a dense T take longer than the program.
+    T: Any
+    L: FloatArray  # (nc, m) lambda = L x for softened contacts
     E: FloatArray  # (2 nr, nc) edges by contact
-    #: slope, give: (2 nr,) E mu and E gammaE: friction coefficient and softening of each edge.
-    slope: FloatArray
-    give: FloatArray
+    slope: FloatArray  # (2 nr,) E mu, the friction coefficient of each edge
     #: (m of all,) indices of T's columns among all possible ones: no edge without friction, no t without softening.
     kept: NDArray[np.bool_]
 
     @classmethod
     def of(cls, MM: FloatArray, at: ContactLayout) -> _Cone:
         """Return the cones, with mu, gammaE and E from the rows and columns of the slacks."""
+        from scipy import sparse
+
         E = MM[at.edges, at.slacks]
-        slope = E @ np.diag(MM[at.slacks, at.normals])
-        softening = np.diag(MM[at.slacks, at.slacks])
-        give = E @ softening
-        ne, nc = E.shape
-        others = at.rest.stop - at.rest.start
-        T = np.zeros((nc + ne + others, nc + 2 * ne + others))
-        normals, edges, rest = np.split(T, [nc, nc + ne])
-        normals[:, :nc] = np.eye(nc)
-        normals[:, nc : nc + ne] = E.T
-        edges[:, nc : nc + ne] = np.diag(slope)
-        edges[:, nc + ne : nc + 2 * ne] = np.diag(give)
-        rest[:, nc + 2 * ne :] = np.eye(others)
-        penalty = np.zeros((T.shape[1], T.shape[1]))
-        penalty[nc + ne : nc + 2 * ne, nc + ne : nc + 2 * ne] = (E * softening) @ E.T
+        slope, give = E @ np.diag(MM[at.slacks, at.normals]), E @ np.diag(MM[at.slacks, at.slacks])
+        (ne, nc), others = E.shape, at.rest.stop - at.rest.start
+        T = sparse.block_array(
+            [
+                [sparse.eye_array(nc), sparse.csr_array(E.T), sparse.csr_array((nc, ne)), None],
+                [sparse.csr_array((ne, nc)), sparse.diags_array(slope), sparse.diags_array(give), None],
+                [None, None, None, sparse.eye_array(others)],
+            ],
+            format="csc",
+        )
+        L = np.hstack((np.zeros((nc, nc + ne)), E.T, np.zeros((nc, others))))
         kept = np.concatenate((np.ones(nc, bool), slope > 0.0, give > 0.0, np.ones(others, bool)))
-        return cls(T[:, kept], penalty[np.ix_(kept, kept)], E, slope, give, kept)
+        return cls(T[:, kept].tocsr(), L[:, kept], E, slope, kept)
 
     def coordinates(self, z: FloatArray, at: ContactLayout) -> FloatArray:
         """Return generator coordinates near the forces of z; the solver determines the part of softening."""
         b = np.divide(z[at.edges], self.slope, out=np.zeros(len(self.slope)), where=self.slope > 0.0)
         a = z[at.normals] - self.E.T @ b
         every = np.concatenate((a, b, np.zeros(len(b)), z[at.rest]))
-        start: FloatArray = np.maximum(every[self.kept], 0.0)
-        return start
+        return np.asarray(np.maximum(every[self.kept], 0.0))
 
     def slacks(self, x: FloatArray, rates: FloatArray) -> FloatArray:
         """Return lambda (nc,): by softening, or without it the smallest that the rates of all edges permit."""
-        ne, nc = self.E.shape
-        every = np.zeros(len(self.kept))
-        every[self.kept] = x
         least: FloatArray = np.max(self.E * -rates[:, None], axis=0, initial=0.0)
-        return np.where(self.E.T @ self.give > 0.0, self.E.T @ every[nc + ne : nc + 2 * ne], least)
+        return np.where(self.L.any(axis=1), self.L @ x, least)
 
 
 # Conditions that, above this bound, are satisfied for the friction of the previous iteration.
@@ -375,8 +366,8 @@ class _Parts:
         """
         MM, normal = np.asarray(self.problem.M), self.normal
         friction, change = slice(self.at.edges.start, self.at.slacks.stop), before - z
-        given: FloatArray = MM[normal, friction] @ change[friction]
-        return given + (MM[np.ix_(normal, normal)] - self.block) @ change[normal]
+        given = MM[normal, friction] @ change[friction]
+        return np.asarray(given + (MM[np.ix_(normal, normal)] - self.block) @ change[normal])
 
 
 def _subproblem(

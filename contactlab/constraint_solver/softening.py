@@ -44,8 +44,7 @@ class Softening(NamedTuple):
 
     def rate(self, h: float, gap: ArrayLike) -> FloatArray:
         """Return the term erp gap / h of the row's k [m/s]; gap [m] is negative if the row is violated."""
-        result: FloatArray = np.asarray(self.erp * _finite("gap", gap) / check_step(h))
-        return result
+        return np.asarray(self.erp * _finite("gap", gap) / check_step(h))
 
 
 class SpringDamper(NamedTuple):

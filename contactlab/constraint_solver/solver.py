@@ -19,7 +19,13 @@ from contactlab.constraint_solver.acceleration import (
     solve_linear_path,
 )
 from contactlab.constraint_solver.blocks import bilateral_part, factor_bilateral_rows, lcp_size_text
-from contactlab.constraint_solver.certificate import Certificate, ForceChoice
+from contactlab.constraint_solver.certificate import (
+    ACCELERATION_FORMULAS,
+    CONE_FORMULAS,
+    FORMULAS,
+    Certificate,
+    ForceChoice,
+)
 from contactlab.constraint_solver.discretized import (
     ConeUnknowns,
     DiscretizedLCP,
@@ -31,8 +37,6 @@ from contactlab.constraint_solver.discretized import (
 )
 from contactlab.constraint_solver.forces import (
     ForceHelpers,
-    certify_accelerations,
-    certify_cone_forces,
     certify_forces,
     check_level,
     contradicted_row,
@@ -63,6 +67,7 @@ from contactlab.constraint_solver.strategy_solver import (
 from contactlab.multibody.spatial.arrays import FloatArray
 from lcp.contacts.strategies import STRATEGY_NAMES
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
+from problem_data.validation import float_array
 
 __all__ = [
     "AccelerationSolution",
@@ -192,31 +197,29 @@ class ConstraintSolver(ForceHelpers):
             )
         self._law(data)
         problem: lcp.LCP | None = None
-        result: lcp.Result | LinearResult
-        relaxed = False
+        result: Any
+        relaxed, lagging = False, NOT_ENFORCED
         if data.use_complementarity_problem_solver:
             formed = form_acceleration_lcp(data)
             problem = formed.problem
-            start = None if z0 is None else _start(z0, problem.n, "nc + 2 nr + nns + nl")
+            start = None if z0 is None else float_array("z0", z0, (problem.n,), "nc + 2 nr + nns + nl")
             solver: Any = self.lcp_solver
             if isinstance(solver, AccelerationBackend):
                 answer = solver.solve_accelerations(formed, z0=start)
             elif isinstance(solver, FrictionBackend):
-                why = (
-                    f"{type(solver).__name__} applies to impacts and steps only; StaggeredProjections does to this too"
-                )
-                answer = FrictionAnswer(problem, refuse(problem, solver, why), relaxed=False)
+                why = "applies to impacts and steps only; StaggeredProjections does to this too"
+                refused = refuse(problem, solver, f"{type(solver).__name__} {why}")
+                answer = FrictionAnswer(problem, refused, relaxed=False)
             else:
                 behind = solver.lcp_solver if isinstance(solver, EqualCompliance) else solver
                 result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
                 answer = FrictionAnswer(problem, result, relaxed=False)
-            assert isinstance(answer.result, lcp.Result)
             result, relaxed, lagging = answer.result, answer.relaxed, answer.not_enforced
             packed, acceleration = formed.unpack(result.z.copy())
-            certificate = certify_accelerations(data, result.z, packed, acceleration, not_enforced=lagging)
         else:
             result, packed, acceleration = solve_linear_path(data)
-            certificate = certify_accelerations(data, result.z, packed, acceleration, not_enforced=NOT_ENFORCED)
+        how: dict[str, Any] = {"formulas": ACCELERATION_FORMULAS, "not_enforced": lagging}
+        certificate = certify_forces(data, 1.0, result.z, packed, acceleration, **how)
         self._check_equations(data, problem, result, None, packed, acceleration, certificate)
         _require("the acceleration-level problem", data, problem, result, None, certificate)
         forces = ConstraintForces.from_packed(data, packed)
@@ -316,11 +319,9 @@ class ConstraintSolver(ForceHelpers):
         if isinstance(self.lcp_solver, FrictionBackend):
             what += f" by {type(self.lcp_solver).__name__} ({answer.result.attempts[-1].detail})"
         packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
-        if law == "cone":
-            certificate = certify_cone_forces(data, formed.h, packed, v_plus)
-        else:
-            certificate = certify_forces(data, formed.h, z, packed, v_plus)
-        certificate = replace(certificate, not_enforced=answer.not_enforced)
+        how: dict[str, Any] = {"formulas": CONE_FORMULAS if law == "cone" else FORMULAS}
+        edges = packed if law == "cone" else z
+        certificate = certify_forces(data, formed.h, edges, packed, v_plus, not_enforced=answer.not_enforced, **how)
         self._check_equations(data, answer.problem, answer.result, h, packed, v_plus, certificate)
         _require(what, data, answer.problem, answer.result, h, certificate)
         by: Any = answer.result.solver
@@ -383,15 +384,12 @@ class ConstraintSolver(ForceHelpers):
         # Without contacts there is no cone: an LCP, as in the compiled step.
         if law == "cone" and not (selects and blocks.nc == 0):
             return self._cone_answer(formed, z0)
-        start = None if z0 is None else _start(z0, formed.n, lcp_size_text(blocks))
+        start = None if z0 is None else float_array("z0", z0, (formed.n,), lcp_size_text(blocks))
         if isinstance(solver, FrictionBackend) and blocks.nc > 0:
             answer = solver.solve_contacts(formed, z0=start)
-        elif isinstance(solver, FrictionBackend):
-            # Without contacts there is no friction: an LCP, as in the compiled step.
-            problem = formed.problem
-            plain = lcp.solve(problem, EqualCompliance().lcp_solver, z0=start, tolerance=self.tolerance)
-            answer = FrictionAnswer(problem, plain, relaxed=False)
         else:
+            # Without contacts there is no friction: a backend leaves an LCP, as in the compiled step.
+            own = EqualCompliance() if isinstance(solver, FrictionBackend) else solver
             tries = selects or h is not None
             attempts = solver.strategies if selects else STRATEGY_NAMES
             result = solve_with_strategies(formed, start, self.tolerance, selects, attempts) if tries else None
@@ -399,7 +397,7 @@ class ConstraintSolver(ForceHelpers):
             named = formed.problem if result is None or blocks.nb > 0 else None
             if result is None:
                 assert named is not None
-                behind = solver.lcp_solver if selects else solver
+                behind = own.lcp_solver if isinstance(own, EqualCompliance) else own
                 result = lcp.solve(named, behind, z0=start, tolerance=self.tolerance)
             answer = FrictionAnswer(named, result, relaxed=False)
         # A copy, because the read-only z would be another type, with another compilation, for the kernels.
@@ -412,9 +410,9 @@ class ConstraintSolver(ForceHelpers):
         check_cone_data(formed.data)
         unknowns = ConeUnknowns.of(formed.n, blocks.r)
         if z0 is not None and np.shape(z0) == (formed.n,):
-            z0 = unknowns.from_lcp(_start(z0, formed.n, lcp_size_text(blocks)))
+            z0 = unknowns.from_lcp(float_array("z0", z0, (formed.n,), lcp_size_text(blocks)))
         m = len(unknowns.places)
-        start = None if z0 is None else _start(z0, m, "1 + r per contact, then nl, x and y")
+        start = None if z0 is None else float_array("z0", z0, (m,), "1 + r per contact, then nl, x and y")
         found = None
         if isinstance(solver, EqualCompliance):
             before = None if start is None else unknowns.to_lcp(start, np.zeros(m))
@@ -453,13 +451,3 @@ def _require(
             f"{advice_on(result, data)}"
         )
     raise ConstraintSolveError(f"{what} was not solved ({data!r}): {how}", data, problem, result, h, certificate)
-
-
-def _start(z0: ArrayLike, n: int, size: str) -> FloatArray:
-    start = np.array(z0, dtype=np.float64, order="C")
-    if start.shape != (n,):
-        raise ProblemDataError("z0", f"shape {start.shape}, wanted ({n},): {size}")
-    if not np.isfinite(start).all():
-        i = int(np.argmin(np.isfinite(start)))
-        raise ProblemDataError("z0", f"z0[{i}] = {start[i]}, wanted a finite number")
-    return start

@@ -110,12 +110,6 @@ class EqualCompliance:
         return replace(lcp.default_friction_solver(), time_limit=MAX_SECONDS)
 
 
-def _nonzero_entries(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, IntArray]:
-    """Return row and column (n,) of every entry that is nonzero in J or Y, row by row."""
-    row, column = np.nonzero((rows.J != 0.0) | (rows.Y != 0.0))
-    return row, column
-
-
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     """Return first velocities of the trees, after joining trees by rows of joints, and the spans of [N; F; L; B]."""
     from contactlab.constraint_solver.kernels.discretized_lcp import place_joint_spans
@@ -128,7 +122,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     contacts = np.arange(blocks.nc)
     contact = np.concatenate((contacts, np.repeat(blocks.cone_contacts, blocks.r)))
     nu = contact.size
-    row, column = _nonzero_entries(blocks)
+    row, column = np.nonzero((blocks.J != 0.0) | (blocks.Y != 0.0))
     end = np.searchsorted(row, nu)
     spans = contact_column_ranges(starts, blocks.nc, contact[row[:end]], column[:end])
     if spans is None:
@@ -258,30 +252,32 @@ def _posed(formed: DiscretizedLCP, spans: IntArray) -> FloatArray:
 
 def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
     """Return M of the LCP, sparse if this costs less; entries couple rows that act on the same velocities."""
-    m = rows.nc + rows.nr
+    nc, m, cones = rows.nc, rows.nc + rows.nr, len(rows.r)
     if rows.J.shape[0] > m or formed.n < _LARGE:
-        return formed.MM
-    row, column = _nonzero_entries(rows)
-    if row.size > _SPARSE * rows.J.size:
         return formed.MM
     from scipy import sparse
 
-    from contactlab.constraint_solver.kernels.discretized_lcp import assemble_sparse_lcp
-
-    acting = sparse.csr_array((np.ones(row.size), (row, column)), shape=rows.J.shape)
-    # Softening is on the diagonal, for every row.
-    shared = (acting @ acting.T + sparse.eye_array(m)).tocsr()
-    friction = np.arange(m) >= rows.nc
-    # A row F is in the LCP twice, as itself and negated, and is coupled with its lambda.
-    width = np.add.reduceat((1 + friction)[shared.indices], shared.indptr[:-1]) + friction
-    widths = np.concatenate((width, width[rows.nc :], 2 + 2 * rows.r))
-    indptr = np.concatenate(([0], np.cumsum(widths)))
-    if indptr[-1] > _SPARSE * formed.n**2:
+    J, Y = sparse.csr_array(rows.J), sparse.csr_array(rows.Y)
+    if max(J.nnz, Y.nnz) > _SPARSE * rows.J.size:
         return formed.MM
-    indices, data = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1])
-    first, near = shared.indptr.astype(np.int64), shared.indices.astype(np.int64)
-    assemble_sparse_lcp(rows, first, near, indptr[:-1].copy(), indices, data)
-    return sparse.csr_array((data, indices, indptr), shape=(formed.n, formed.n))
+    # W_ij is summed once, for j >= i, and mirrored, as in the dense matrix.
+    upper = sparse.triu(J @ Y.T, format="csr") * rows.h
+    W, soft = (upper + sparse.triu(upper, 1).T).tocsr(), sparse.diags_array(rows.gamma, format="csr")
+    E = sparse.csr_array(
+        (np.ones(rows.nr), (np.arange(rows.nr), np.repeat(np.arange(cones), rows.r))), (rows.nr, cones)
+    )
+    mu = sparse.csr_array((rows.mu, (np.arange(cones), rows.cone_contacts)), (cones, nc))
+    NF, FN, FF, own = W[:nc, nc:], W[nc:, :nc], W[nc:, nc:], (W + soft).tocsr()
+    M = sparse.block_array(
+        [
+            [own[:nc, :nc], NF, -NF, None],
+            [FN, own[nc:, nc:], -FF, E],
+            [-FN, -FF, own[nc:, nc:], E],
+            [mu, -E.T, -E.T, sparse.diags_array(rows.gammaE)],
+        ],
+        format="csr",
+    )
+    return formed.MM if M.nnz > _SPARSE * formed.n**2 else M
 
 
 # Smallest eigenvalue of a regular W, relative to the largest one, and largest singular value of dependent joint rows.
@@ -331,15 +327,10 @@ def _equal_compliance_forces(
     formed: DiscretizedLCP, z0: FloatArray | None, friction: str, tolerance: float
 ) -> ConstraintForces | None:
     """Return the equal-compliance forces computed by the strategies from z0, or None if others or none are found."""
-    if friction == "cone":
-        found = solve_cones_with_strategies(formed, z0, tolerance)
-        z, by = (None, None) if found is None else (found[0].to_lcp(found[1].r, found[1].u), found[1].solver)
-    else:
-        answer = solve_with_strategies(formed, z0, tolerance, True)
-        z, by = (None, None) if answer is None else (answer.z.copy(), answer.solver)
-    if z is None or not isinstance(by, StrategySolver) or by.choice is not ForceChoice.EQUAL_COMPLIANCE:
+    found = _solve_by_strategies(formed, z0, tolerance, True, friction == "cone", STRATEGY_NAMES)
+    if found is None or found.solver.choice is not ForceChoice.EQUAL_COMPLIANCE:
         return None
-    packed, _ = recover_forces(formed.h, formed.rows, formed.data.blocks(), z)
+    packed, _ = recover_forces(formed.h, formed.rows, formed.data.blocks(), found.z.copy())
     return ConstraintForces.from_packed(formed.data, packed)
 
 

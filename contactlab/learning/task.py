@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.constraint_solver.model_problem import JointLimit
 from contactlab.constraint_solver.model_problem.drives import Drive
+from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody import integrate
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, finite_number, read_only
 from contactlab.multibody.spatial.errors import close_names

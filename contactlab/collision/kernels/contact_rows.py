@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import add, cross, dot, linear, put, subtract, times, vector
+from contactlab.multibody.spatial.kernels.vectors import add, cross, dot, linear, norm, put, subtract, times, vector
 from lcp.kernels import kernel
 
 
@@ -45,13 +45,9 @@ def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
     if abs(n[2]) < abs(n[axis]) - TIE:
         axis = 2
     # its normalised component normal to n, and the second tangent
-    component = n[axis]
-    for i in range(3):
-        t1[i] = -component * n[i]
+    put(times(-n[axis], vector(n)), t1)
     t1[axis] += 1.0
-    scale = 1.0 / math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
-    for i in range(3):
-        t1[i] *= scale
+    put(times(1.0 / norm(vector(t1)), vector(t1)), t1)
     put(cross(vector(n), vector(t1)), t2)
 
 
@@ -63,13 +59,12 @@ def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatA
     """
     # the tangent in the plane
     put(cross(vector(plane), vector(n)), t1)
-    size = math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
+    size = norm(vector(t1))
     # the second tangent
     if size < 0.5:
         tangents(n, t1, t2)
     else:
-        for i in range(3):
-            t1[i] /= size
+        put((t1[0] / size, t1[1] / size, t1[2] / size), t1)
         put(cross(vector(n), vector(t1)), t2)
 
 
@@ -89,8 +84,7 @@ def turn(j: int, k: int) -> tuple[float, float]:
 @kernel(inline=True)
 def tangential(c: float, s: float, t1: FloatArray, t2: FloatArray, d_out: FloatArray) -> None:
     """Fill ``d_out`` (3,) with c t1 + s t2."""
-    for i in range(3):
-        d_out[i] = c * t1[i] + s * t2[i]
+    put(add(times(c, vector(t1)), times(s, vector(t2))), d_out)
 
 
 @kernel

@@ -25,9 +25,10 @@ from contactlab.multibody.constraints.kernels.factorizations import (
 )
 from contactlab.multibody.constraints.kernels.kkt_codes import RANK_TOLERANCE
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.kernels.vectors import fill
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.condition_scales import keep_worst, min_rate_scale
-from lcp.contacts.kernels.contact_system import row_ranges, sparse_dot
+from lcp.contacts.kernels.contact_system import dot_range, row_ranges, sparse_dot
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 
@@ -83,20 +84,18 @@ def factor_bilateral(
     ones = work[b + 2 * nb : b + 2 * nb + nv]
     # Rank and orthonormal rows.
     row_tolerances(G, scale, error, tolerance)
-    for p in range(nv):
-        ones[p] = 1.0
+    fill(1.0, ones)
     rank = reduce_rows(G, ones, tolerance, s)
     # Columns of B+, as rows of H.
     for i in range(nb):
-        for j in range(nb):
-            vector[j] = 1.0 if j == i else 0.0
+        fill(0.0, vector)
+        vector[i] = 1.0
         targets(s, rank, vector, H[i])
     # Q = B+ G, its responses B+ Y, and K.
     for k in range(rank):
         vector[k] = 0.0
-        for p in range(nv):
-            rows[k, p] = 0.0
-            responses[k, p] = 0.0
+        fill(0.0, rows[k])
+        fill(0.0, responses[k])
         for i in range(nb):
             share = H[i, k]
             for p in range(nv):
@@ -125,15 +124,11 @@ def add_bilateral_impulses(
     ``work`` (>= nb,) is scratch.
     """
     nb, nv = G.shape
-    for i in range(nb):
-        impulses[i] = 0.0
+    fill(0.0, impulses)
     # Two passes: the second removes the rounding of the first.
     for _ in range(2):
         for i in range(nb):
-            rate = k[i]
-            for p in range(nv):
-                rate += G[i, p] * v[p]
-            work[i] = rate
+            work[i] = dot_range(0, nv, G[i], v, k[i])
         for i in range(nb):
             impulse = 0.0
             for j in range(nb):
@@ -166,8 +161,7 @@ def project_rows(
     m, nv = rows.shape
     zero = work[nb : 2 * nb]
     impulses = work[2 * nb : 3 * nb]
-    for i in range(nb):
-        zero[i] = 0.0
+    fill(0.0, zero)
     for i in range(m):
         locked[i] = 0
         a, b, c, d = row_ranges(spans, i, nv)
@@ -268,11 +262,8 @@ def certify_bilateral(
     cert[1] = 0.0
     # Rate of each row, and the size of its terms.
     for i in range(G.shape[0]):
-        rate = k[i]
-        own = 0.0
-        for p in range(v_plus.shape[0]):
-            rate += G[i, p] * v_plus[p]
-            own += G[i, p] * Y[i, p]
+        rate = dot_range(0, v_plus.shape[0], G[i], v_plus, k[i])
+        own = dot_range(0, v_plus.shape[0], G[i], Y[i], 0.0)
         scale = max(rate_terms(G[i], k[i], u), min_rate_scale(own, float(u[v_plus.shape[0]])))
         if not abs(rate) < float("inf"):
             cert[0] = float("inf")
@@ -337,9 +328,7 @@ def contradicted_row(
     worst = -1
     most = 0.0
     for i in range(G.shape[0]):
-        rate = k[i]
-        for p in range(v_plus.shape[0]):
-            rate += G[i, p] * v_plus[p]
+        rate = dot_range(0, v_plus.shape[0], G[i], v_plus, k[i])
         beyond = abs(rate) - explained - NEARLY * rate_terms(G[i], k[i], u) - work[i] * motion
         if beyond > most:
             most = beyond

@@ -15,12 +15,7 @@ whose rows F are angular velocities and whose mu are lengths. The impact problem
 y]: see `boxed_rows`.
 
 `fill_rows` states the rows that depend on h, `fill_cones` the rows of friction. For contacts between many bodies, most
-entries are zero: `assemble_sparse_lcp` states only the other entries, with the same bits.
-
-The acceleration-level LCP has these rows at h = 1, with the friction of sliding contacts. The normal force of a sliding
-contact acts along its row of R' = (N - mu_s Q)', not along N'. Its column of the matrix is therefore J C R' in all
-rows, including limits. Only contacts at tangential rest have a cone. The module docstring of
-`contactlab.constraint_solver.acceleration` gives the whole matrix.
+entries are zero: `contactlab.constraint_solver.strategy_solver.lcp_matrix` states only the other entries, with the same bits.
 
 Rows of joints join trees in the sparsity of an island. A row of a drive or a limit acts on one tree: an island with it
 is as sparse as one with contacts only. An equation of a loop joins two trees. After its elimination, rows of either
@@ -35,11 +30,10 @@ from lcp.contacts.kernels.boxed_rows import (
     fill_bounds,
     fill_coupling,
     first_boxed,
-    first_limit,
     next_variables,
     row_variables,
 )
-from lcp.contacts.kernels.contact_system import ContactSystem, row_ranges, sparse_dot
+from lcp.contacts.kernels.contact_system import ContactSystem, dot_range
 from lcp.contacts.kernels.elimination import tree_at
 from lcp.kernels import kernel
 
@@ -50,9 +44,7 @@ def fill_rates(rows: ContactSystem, q: FloatArray) -> None:
     q[:] = 0.0
     x, y = first_boxed(rows)
     for i in range(rows.nc + rows.nr + rows.nl + rows.lo.shape[0]):
-        rate = 0.0
-        for p in range(rows.v_free.shape[0]):
-            rate += rows.J[i, p] * rows.v_free[p]
+        rate = dot_range(0, rows.v_free.shape[0], rows.J[i], rows.v_free, 0.0)
         a, a_less, a_sign, _ = row_variables(rows, i, x, y)
         add_rate(q, a, a_less, a_sign, rate + rows.k[i])
         x, y = next_variables(rows, i, x, y)
@@ -82,10 +74,7 @@ def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
         x_other, y_other = x, y
         for j in range(i, m):
             b, b_less, b_sign, b_force = row_variables(rows, j, x_other, y_other)
-            w = 0.0
-            for p in range(nv):
-                w += J[i, p] * Y[j, p]
-            w *= rows.h
+            w = dot_range(0, nv, J[i], Y[j], 0.0) * rows.h
             if i == j and i >= nu:
                 w += rows.gamma[i]
             fill_coupling(M, a, a_less, a_sign, b, b_less, b_sign, w)
@@ -128,100 +117,6 @@ def assemble_lcp(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
     n is the sum of `first_limit`, nl and the number of `boxed_variables`.
     """
     fill_rows(rows, M, q)
-    fill_cones(rows, M)
-
-
-@kernel(inner=True)
-def put(a: int, b: int, entry: float, at: IntArray, indices: IntArray, data: FloatArray) -> None:
-    """Append M[a, b] to the entries of row a."""
-    indices[at[a]] = b
-    data[at[a]] = entry
-    at[a] += 1
-
-
-@kernel
-def assemble_sparse_lcp(
-    rows: ContactSystem, first: IntArray, near: IntArray, at: IntArray, indices: IntArray, data: FloatArray
-) -> None:
-    """Fill M of contacts in compressed rows: the entries of `assemble_lcp` that can be nonzero.
-
-    Parameters
-    ----------
-    rows
-        The problem, without limits and boxed rows, with spans.
-    first, near
-        (nc + nr + 1,) and (first[-1],): row i of [N; F] is coupled with the rows near[first[i] : first[i + 1]].
-    at
-        (n,) index of the first entry of each row of M; on return the index after its last one.
-    indices, data
-        Output: columns and entries, unordered within a row.
-    """
-    nc = rows.nc
-    nr = rows.nr
-    nv = rows.v_free.shape[0]
-    # Rows of contacts: h W + gamma with every row near them, negated for opposite edges.
-    for i in range(nc + nr):
-        for place in range(first[i], first[i + 1]):
-            j = near[place]
-            low = min(i, j)
-            a, b, c, d = row_ranges(rows.column_ranges, low, nv)
-            w = sparse_dot(a, b, c, d, rows.J[low], rows.Y[max(i, j)]) * rows.h
-            own = w + rows.gamma[i] if i == j else w
-            for s in range(2 if i >= nc else 1):
-                for u in range(2 if j >= nc else 1):
-                    put(i + s * nr, j + u * nr, own if s == u else 0.0 - w, at, indices, data)
-    # Rows of the cones: mu, gammaE, and E with its transpose.
-    edge = nc
-    for c in range(rows.r.shape[0]):
-        cone = nc + 2 * nr + c
-        put(cone, rows.cone_contacts[c], rows.mu[c], at, indices, data)
-        put(cone, cone, rows.gammaE[c], at, indices, data)
-        for i in range(edge, edge + rows.r[c]):
-            for side in range(i, i + nr + 1, nr):
-                put(side, cone, 1.0, at, indices, data)
-                put(cone, side, -1.0, at, indices, data)
-        edge += rows.r[c]
-
-
-@kernel(inner=True)
-def _fill_sliding_column(rows: ContactSystem, c: int, response: FloatArray, M: FloatArray) -> None:
-    """Replace column c of M by J response, for the rows [N; F; -F; L]; rows of cones are not changed."""
-    nc = rows.nc
-    nr = rows.nr
-    J = rows.J
-    # The rate of every row by a unit of the normal force with its sliding friction.
-    for i in range(nc + nr + rows.nl):
-        friction = nc <= i < nc + nr
-        a = i if i < nc + nr else first_limit(rows) + i - nc - nr
-        w = 0.0
-        for p in range(response.shape[0]):
-            w += J[i, p] * response[p]
-        M[a, c] = w
-        if friction:
-            M[a + nr, c] = 0.0 - w
-
-
-@kernel
-def assemble_acceleration_lcp(
-    rows: ContactSystem, sliding: IntArray, responses: FloatArray, M: FloatArray, q: FloatArray
-) -> None:
-    """Fill M and q of the acceleration-level LCP.
-
-    Parameters
-    ----------
-    rows
-        [N; F; L], with h = 1, no softening, and the cones of the contacts that do not slide.
-    sliding
-        (ns,) contacts that slide.
-    responses
-        (>= nc, nv) row i is C R_i: the acceleration by a unit of normal force at contact i.
-    M, q
-        (n, n) and (n,), n = nc + 2 nr + nns + nl: output.
-    """
-    fill_rows(rows, M, q)
-    for s in range(sliding.shape[0]):
-        c = sliding[s]
-        _fill_sliding_column(rows, c, responses[c], M)
     fill_cones(rows, M)
 
 

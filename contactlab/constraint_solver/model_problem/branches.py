@@ -53,11 +53,14 @@ class Branches:
 
     def path(self, link: int) -> IntArray:
         """Return the degrees of freedom that move a link, ascending; none for the world (-1)."""
-        path = self._paths.get(link)
-        if path is None:
-            path = self.up_from(int(self.tree.iv[link + 1]) - 1) if link >= 0 else np.zeros(0, dtype=np.int64)
-            self._paths[link] = path
-        return path
+        if link not in self._paths:
+            path: list[int] = []
+            dof = int(self.tree.iv[link + 1]) - 1 if link >= 0 else -1
+            while dof >= 0:
+                path.append(dof)
+                dof = int(self.tree.dof_parent[dof])
+            self._paths[link] = np.array(path[::-1], dtype=np.int64)
+        return self._paths[link]
 
     def tree_starts(self) -> IntArray:
         """Return the first velocity of each tree, then nv; trees whose velocities alternate count as one."""
@@ -66,14 +69,6 @@ class Branches:
         # The earliest velocity on which these, or later ones, depend.
         earliest = np.minimum.accumulate(np.where(parent < 0, own, parent)[::-1])[::-1]
         return np.append(own[earliest == own], parent.size)
-
-    def up_from(self, dof: int) -> IntArray:
-        """Return a degree of freedom and all its ancestors, ascending."""
-        path: list[int] = []
-        while dof >= 0:
-            path.append(dof)
-            dof = int(self.tree.dof_parent[dof])
-        return np.array(path[::-1], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,5 +322,4 @@ def _swept(J: SparseRows, tree: Structure, S: FloatArray, U: FloatArray, inverse
     if not entries_of:
         return csr_array((m, nv))
     i, k, e = (np.concatenate(same) for same in zip(*entries_of, strict=True))
-    swept = csr_array((e, (i, k)), shape=(m, nv))
-    return swept
+    return csr_array((e, (i, k)), shape=(m, nv))

@@ -13,9 +13,8 @@ from contactlab.collision.material import check_edges
 from contactlab.constraint_solver.model_problem.branches import instantaneous
 from contactlab.constraint_solver.model_problem.contact_geometry import ContactPoint, contact_geometry
 from contactlab.constraint_solver.model_problem.drives import Drive
-from contactlab.constraint_solver.model_problem.inputs import ProblemInputs, loop_rows, mimic_rows
+from contactlab.constraint_solver.model_problem.inputs import loop_rows, mimic_rows
 from contactlab.constraint_solver.model_problem.joint_limit_rows import (
-    Coordinates,
     Friction,
     Limits,
     bounded_rows,
@@ -155,31 +154,28 @@ def problem_data_from(
         raise BridgeError("thresholds", f"must be Thresholds, got {type(at).__name__}")
     listed, driven = as_tuple(contacts, "contacts"), as_tuple(drives, "drives")
     motion = instantaneous(model, kin)
-    coordinates = Coordinates(model, motion.branches.tree)
     geometry = contact_geometry(model, motion, listed)
     return ModelProblem(
-        ProblemInputs(
-            model=model,
-            kin=kin,
-            tau=np.zeros(model.nv) if tau is None else finite_array(tau, "tau", (model.nv,), MultibodyError),
-            f_ext=None if f_ext is None else finite_array(f_ext, "f_ext", (model.nb, 6), MultibodyError),
-            contacts=listed,
-            geometry=geometry,
-            loads=checked_loads(listed, geometry.names, loads),
-            limit_rows=limit_rows(model, coordinates, kin.q, limits),
-            bounded_rows=bounded_rows(model, coordinates, kin.q, kin._v, friction, driven),
-            loops=loop_rows(model, kin, loops, how["loops"], time),
-            mimics=mimic_rows(model, kin, mimics, how["mimics"]),
-            constraint_set=loops,
-            h=step,
-            at_end=rows_at == "end",
-            edges=k,
-            contact_friction=contact_friction,
-            stabilisation=how,
-            thresholds=at,
-            given=MappingProxyType({}),
-            t=time,
-        )
+        model=model,
+        kin=kin,
+        tau=np.zeros(model.nv) if tau is None else finite_array(tau, "tau", (model.nv,), MultibodyError),
+        f_ext=None if f_ext is None else finite_array(f_ext, "f_ext", (model.nb, 6), MultibodyError),
+        contacts=listed,
+        geometry=geometry,
+        loads=checked_loads(listed, geometry.names, loads),
+        limit_rows=limit_rows(model, kin.q, limits),
+        bounded_rows=bounded_rows(model, kin.q, kin._v, friction, driven),
+        loops=loop_rows(model, kin, loops, how["loops"], time),
+        mimics=mimic_rows(model, kin, mimics, how["mimics"]),
+        constraint_set=loops,
+        h=step,
+        at_end=rows_at == "end",
+        edges=k,
+        contact_friction=contact_friction,
+        stabilisation=how,
+        thresholds=at,
+        given=MappingProxyType({}),
+        t=time,
     )
 
 

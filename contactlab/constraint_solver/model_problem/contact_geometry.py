@@ -25,7 +25,7 @@ from contactlab.collision.material import edge_directions
 from contactlab.constraint_solver.model_problem.branches import Instantaneous, SparseRows, pair_rows
 from contactlab.constraint_solver.model_problem.options import BridgeError, at_least_zero, fraction, number
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, read_only, set_fields
 
 #: Body with the flat surface at the contact: normal and tangents turn with it.
 Surface = Literal["a", "b", "fixed"]
@@ -155,8 +155,7 @@ class ContactPoint:
             "surface": surface,
             "name": name,
         }
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
+        set_fields(self, **values)
         if self.restitution and (self.stiffness or self.dissipation):
             raise BridgeError(prefix + "restitution", "a contact that gives way has stiffness and dissipation instead")
         if self.radius and surface == "b":
@@ -203,8 +202,7 @@ class ContactGeometry:
     @property
     def approach(self) -> FloatArray:
         """Normal velocities N v (nc,) [m/s], negative if the gap closes."""
-        rate: FloatArray = np.einsum("ci,ci->c", self.normal, self.velocity)
-        return rate
+        return np.asarray(np.einsum("ci,ci->c", self.normal, self.velocity))
 
     @property
     def slip(self) -> FloatArray:
@@ -234,25 +232,17 @@ class ContactGeometry:
         a = bias_a + np.where(on_a, np.cross(w_a, touched - at_a), 0.0)
         on_b = (self.turning[c] == self.link_b[c])[:, None] & ~on_a
         b = b + np.where(on_b, np.cross(w_b, at_a - centre_velocity), 0.0)
-        rate: FloatArray = np.einsum("ci,ci->c", directions, b - a)
-        rate = rate + np.einsum("ci,ci->c", np.cross(turning, directions), self.velocity[c])
-        return rate
+        rate = np.einsum("ci,ci->c", directions, b - a)
+        return np.asarray(rate + np.einsum("ci,ci->c", np.cross(turning, directions), self.velocity[c]))
 
     def edges(self, contacts: IntArray, counts: IntArray, edges: int) -> tuple[IntArray, IntArray, FloatArray]:
         """Return contact, number and direction (m, 3) of every friction row; each contact has k/2 or 0 rows."""
-        of = np.repeat(contacts, counts)
-        number = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(count) for count in counts.tolist())])
-        directions = np.zeros((of.size, 3))
-        fans: dict[bytes, FloatArray] = {}
-        first = 0
-        for contact, count in zip(contacts.tolist(), counts.tolist(), strict=True):
-            if count:
-                key = self.normal[contact].tobytes()
-                if key not in fans:
-                    fans[key] = edge_directions(self.normal[contact], edges)
-                directions[first : first + count] = fans[key]
-            first += count
-        return of, number, directions
+        active, half = contacts[counts > 0], edges // 2
+        # Contacts with one normal have the same directions.
+        normals, which = np.unique(self.normal[active], axis=0, return_inverse=True)
+        fans = np.array([edge_directions(normal, edges) for normal in normals]).reshape(-1, half, 3)
+        directions = fans[which.reshape(-1)].reshape(-1, 3)
+        return np.repeat(active, half), np.tile(np.arange(half), active.size), directions
 
 
 def contact_geometry(model: Model, at: Instantaneous, contacts: Sequence[ContactPoint]) -> ContactGeometry:
@@ -266,13 +256,11 @@ def contact_geometry(model: Model, at: Instantaneous, contacts: Sequence[Contact
     names = _names(contacts)
     body_a = _bodies(model, contacts, "body_a")
     body_b = _bodies(model, contacts, "body_b")
-    nc = len(contacts)
-    normal, given, given_a = (np.zeros((nc, 3)) for _ in range(3))
-    in_body, paired = np.zeros(nc, dtype=bool), np.zeros(nc, dtype=bool)
-    for i, contact in enumerate(contacts):
-        normal[i], given[i], in_body[i] = contact.normal, contact.point, contact.frame == "body"
-        if contact.point_a is not None:
-            given_a[i], paired[i] = contact.point_a, True
+    normal = np.array([contact.normal for contact in contacts]).reshape(-1, 3)
+    given = np.array([contact.point for contact in contacts]).reshape(-1, 3)
+    given_a = np.array([c.point if c.point_a is None else c.point_a for c in contacts]).reshape(-1, 3)
+    in_body = np.array([contact.frame == "body" for contact in contacts], dtype=bool)
+    paired = np.array([contact.point_a is not None for contact in contacts], dtype=bool)
     radius = np.array([contact.radius for contact in contacts])
     centre = _in_world(at, body_b, given, in_body)
     x_b = centre - radius[:, None] * normal

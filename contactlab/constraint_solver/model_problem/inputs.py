@@ -169,6 +169,12 @@ def loop_rows(
         )
     values = evaluated(model, kin, kin.v, loops, JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR | VELOCITY_ERROR, t)
     G, gamma = values.G, values.gamma
+    # Rows of custom constraints; and rows without a velocity condition: at acceleration level, or contacts with a
+    # prescribed acceleration.
+    custom, free = np.zeros(len(loops), dtype=bool), loops.accelerations != 0.0
+    for one in loops.packed.custom:
+        custom[one.rows] = True
+        free[one.rows] = one.level == "acceleration"
     rows = tuple(Row("G", i, "loop", label, label) for i, label in enumerate(loops.labels))
     return BilateralRows(
         rows=rows,
@@ -177,9 +183,9 @@ def loop_rows(
         acceleration=-gamma,
         position=values.phi,
         # Only custom rows have such a rate; for others the difference would be rounding.
-        rate=np.where(_custom(loops), values.phid - G @ kin._v, 0.0),
+        rate=np.where(custom, values.phid - G @ kin._v, 0.0),
         drift=baumgarte_term(model, kin, kin.v, loops, t=t) - gamma,
-        free=_without_velocity(loops),
+        free=np.asarray(free),
         stabilisation=how,
     )
 
@@ -213,23 +219,6 @@ def at_least_its_entries(scale: FloatArray, G: FloatArray) -> FloatArray:
     return np.where(size > 0.0, size, 1.0)
 
 
-def _custom(loops: ConstraintSet) -> NDArray[np.bool_]:
-    """Return a mask of the rows of custom constraints."""
-    mask = np.zeros(len(loops), dtype=bool)
-    for group in loops.groups:
-        mask[group.rows] = group.kind == "custom"
-    return mask
-
-
-def _without_velocity(loops: ConstraintSet) -> NDArray[np.bool_]:
-    """Return a mask of custom rows at acceleration level, and of contacts with prescribed acceleration."""
-    mask = loops.accelerations != 0.0
-    for constraint, place in zip(loops.constraints, loops._places, strict=True):
-        if getattr(constraint, "level", "position") == "acceleration":
-            mask[place] = True
-    return np.asarray(mask)
-
-
 def _none(model: Model, how: Stabilisation) -> BilateralRows:
     empty = np.zeros(0)
     return BilateralRows((), np.zeros((0, model.nv)), *(empty,) * 5, np.zeros(0, dtype=bool), how)
@@ -240,7 +229,10 @@ Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)
 
 @dataclass(frozen=True, eq=False)
 class ProblemInputs:
-    """Checked arguments of `problem_data_from` with their instant; see there."""
+    """Checked arguments of `problem_data_from` with their instant; see there.
+
+    ``h`` is the step [s] of the velocity level, None for an impact.
+    """
 
     model: Model
     kin: Kinematics

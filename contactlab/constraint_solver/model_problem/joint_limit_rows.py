@@ -17,12 +17,10 @@ import numpy as np
 
 from contactlab.constraint_solver.model_problem.drives import DRIVE_NAMES, Drive, DriveTerm, RowKind
 from contactlab.constraint_solver.model_problem.options import BridgeError, JointLimit, as_tuple, at_least_zero
-from contactlab.multibody.joint_data import JointData
-from contactlab.multibody.kernels import codes
-from contactlab.multibody.model import WORLD, Model
-from contactlab.multibody.packing import Structure, motions
+from contactlab.multibody.joint_data import JointData, positions
+from contactlab.multibody.model import Model
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.errors import MultibodyError
 
 
 @dataclass(frozen=True)
@@ -34,55 +32,39 @@ class Coordinate:
     v: int  # place in v
 
 
-class Coordinates:
-    """Joints of a model by their names in its description, or by the names of the bodies that they move."""
+def joint_coordinates(model: Model, name: str, field: str) -> tuple[Coordinate, ...]:
+    """Return the degrees of freedom of a joint, named as in the description or by the body that it moves.
 
-    def __init__(self, model: Model, tree: Structure) -> None:
-        self._model = model
-        self._tree, self._motions = tree, motions(model)
-        self._known = dict.fromkeys([*model.joint_names, *model.names])
+    Raise, naming ``field``, if it is unknown or has none.
+    """
+    try:
+        body = model.body_of_joint(name)
+    except MultibodyError as cause:
+        raise BridgeError(field, cause.detail) from cause
+    joint, q, v = model.bodies[model.index(body)].joint, model.q_slice(body).start, model.v_slice(body).start
+    if joint.nv == 0:
+        raise BridgeError(field, f"joint {name!r} does not move")
+    return tuple(
+        Coordinate(f"{name}[{i}]" if joint.nv > 1 else name, None if place is None else q + place, v + i)
+        for i, place in enumerate(positions(joint))
+    )
 
-    def joint(self, name: str, field: str) -> tuple[Coordinate, ...]:
-        """Return the degrees of freedom of a joint; raise, naming ``field``, if it is unknown or has none."""
-        if name not in self._known:
-            hint = close_names(name, self._known) if name != WORLD else ""
-            raise BridgeError(field, f"no joint is called {name!r}{hint}")
-        place = self._model.joint_v(name)
-        several = place.stop - place.start > 1
-        coordinates = tuple(
-            Coordinate(f"{name}[{i}]" if several else name, self._position(v), v)
-            for i, v in enumerate(range(place.start, place.stop))
-        )
-        if not coordinates:
-            raise BridgeError(field, f"joint {name!r} does not move")
-        return coordinates
 
-    def coordinate(self, name: str, index: int, field: str) -> Coordinate:
-        """Return the degree of freedom ``index`` of a joint."""
-        coordinates = self.joint(name, field)
-        if isinstance(index, bool) or not isinstance(index, int | np.integer):
-            raise BridgeError(field, f"coordinate of {name!r} must be a whole number, got {index!r}")
-        if not 0 <= index < len(coordinates):
-            raise BridgeError(field, f"joint {name!r} has coordinates 0 to {len(coordinates) - 1}, not {index}")
-        return coordinates[index]
+def joint_coordinate(model: Model, name: str, index: int, field: str) -> Coordinate:
+    """Return the degree of freedom ``index`` of a joint."""
+    coordinates = joint_coordinates(model, name, field)
+    if isinstance(index, bool) or not isinstance(index, int | np.integer):
+        raise BridgeError(field, f"coordinate of {name!r} must be a whole number, got {index!r}")
+    if not 0 <= index < len(coordinates):
+        raise BridgeError(field, f"joint {name!r} has coordinates 0 to {len(coordinates) - 1}, not {index}")
+    return coordinates[index]
 
-    def with_position(self, name: str, index: int, field: str) -> tuple[Coordinate, int]:
-        """Return the degree of freedom ``index`` of a joint and the index of its position, which it must have."""
-        coordinate = self.coordinate(name, index, field)
-        if coordinate.q is None:
-            raise BridgeError(field, f"{coordinate.name!r} is part of an orientation: it has no position")
-        return coordinate, coordinate.q
 
-    def _position(self, v: int) -> int | None:
-        """Return the index in q whose derivative is v[``v``]; None for rotations by quaternion."""
-        tree = self._tree
-        link = int(tree.dof_link[v])
-        kinds, iq = self._motions
-        kind, first, offset = int(kinds[link]), int(iq[link]), v - int(tree.iv[link])
-        nq, nv = np.diff(iq[link : link + 2])[0], np.diff(tree.iv[link : link + 2])[0]
-        # A floating base begins with its three translations.
-        follows = nq == nv or (kind == codes.FLOATING and offset < 3)
-        return first + offset if follows else None
+def position_of(coordinate: Coordinate, field: str) -> int:
+    """Return the index of a coordinate's position in q; raise if it has none."""
+    if coordinate.q is None:
+        raise BridgeError(field, f"{coordinate.name!r} is part of an orientation: it has no position")
+    return coordinate.q
 
 
 #: "model" for the limits of the model's description, None for none, or `JointLimit` values.
@@ -109,7 +91,7 @@ class LimitRow:
         return f"{self.kind} of {self.coordinate.name}"
 
 
-def limit_rows(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits) -> tuple[LimitRow, ...]:
+def limit_rows(model: Model, q: FloatArray, limits: Limits) -> tuple[LimitRow, ...]:
     """Return a row with its gap at q for every finite limit, lower before upper; ``limits`` "model": the model's."""
     if limits is None:
         return ()
@@ -128,7 +110,8 @@ def limit_rows(model: Model, coordinates: Coordinates, q: FloatArray, limits: Li
         field = f"limits[{i}]"
         if not isinstance(limit, JointLimit):
             raise BridgeError(field, f"must be a JointLimit, got {type(limit).__name__}")
-        coordinate, at = coordinates.with_position(limit.joint, limit.coordinate, f"{field}.joint")
+        coordinate = joint_coordinate(model, limit.joint, limit.coordinate, f"{field}.joint")
+        at = position_of(coordinate, f"{field}.joint")
         if math.isfinite(limit.lower):
             found.append(LimitRow(coordinate, 1.0, float(q[at]) - limit.lower, limit))
         if math.isfinite(limit.upper):
@@ -188,7 +171,7 @@ class BoundedRow:
 
 
 def bounded_rows(
-    model: Model, coordinates: Coordinates, q: FloatArray, v: FloatArray, friction: Friction, drives: Sequence[Drive]
+    model: Model, q: FloatArray, v: FloatArray, friction: Friction, drives: Sequence[Drive]
 ) -> tuple[BoundedRow, ...]:
     """Return the rows of dry friction of joints, then of drives that hold a speed, then of other drives."""
     result = []
@@ -196,17 +179,17 @@ def bounded_rows(
         largest = at_least_zero(bound, f"friction[{name!r}]")
         if largest > 0.0:
             term = DriveTerm(RowKind.FRICTION, -largest, largest)
-            for coordinate in coordinates.joint(name, "friction"):
+            for coordinate in joint_coordinates(model, name, "friction"):
                 label = f"dry friction of {coordinate.name}"
                 result.append(BoundedRow(label, coordinate, term, 0.0, 0.0, float(v[coordinate.v])))
-    for drive, coordinate, label in _labelled(coordinates, drives):
+    for drive, coordinate, label in _labelled(model, drives):
         for term in drive.terms():
             error = 0.0 if coordinate.q is None else float(q[coordinate.q]) - drive.target - term.offset
             result.append(BoundedRow(label, coordinate, term, drive.target, error, float(v[coordinate.v])))
     return tuple(sorted(result, key=lambda row: row.term.is_soft))
 
 
-def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:
+def _labelled(model: Model, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:
     """Return the drives with their coordinates and unique labels."""
     labelled: list[tuple[Drive, Coordinate, str]] = []
     count: dict[str, int] = {}
@@ -214,10 +197,9 @@ def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[D
         field = f"drives[{i}]"
         if not isinstance(drive, Drive):
             raise BridgeError(field, f"must be a {DRIVE_NAMES}, got {type(drive).__name__}")
+        coordinate = joint_coordinate(model, drive.joint, drive.coordinate, f"{field}.joint")
         if drive.needs_position:
-            coordinate, _ = coordinates.with_position(drive.joint, drive.coordinate, f"{field}.joint")
-        else:
-            coordinate = coordinates.coordinate(drive.joint, drive.coordinate, f"{field}.joint")
+            position_of(coordinate, f"{field}.joint")
         label = drive.name or f"drive of {coordinate.name}"
         if drive.name is not None and label in count:
             raise BridgeError(f"{field}.name", f"{label!r} is the name of another drive too")

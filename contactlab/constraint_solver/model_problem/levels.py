@@ -107,8 +107,7 @@ def _limit_rows(
     p: ProblemInputs, rows: list[Row], stops: list[LimitRow]
 ) -> tuple[SparseRows, IntArray, FloatArray, FloatArray]:
     """Append the rows of limits; return them, and the column, sign and gap of each."""
-    for stop in stops:
-        rows.append(Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
+    rows += [Row("L", 0, stop.kind, stop.coordinate.name, stop.label) for stop in stops]
     columns = np.array([stop.coordinate.v for stop in stops], dtype=np.int64)
     signs, gaps = np.array([stop.sign for stop in stops]), np.array([stop.gap for stop in stops])
     return unit_rows(columns, signs, p.model.nv), columns, signs, gaps
@@ -173,10 +172,10 @@ def checked_loads(
     return out
 
 
-def spin_rows(p: ProblemInputs) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
+def spin_rows(p: ProblemInputs) -> tuple[SparseRows, list[tuple[Row, float]]]:
     """Return the rows of torsional and rolling friction of all closed contacts, with meaning and bound [N m] of each.
 
-    The bound is the friction length times the given load. The rows are None if there are none.
+    The bound is the friction length times the given load.
     """
     g = p.geometry
     found: list[tuple[int, FloatArray, Row, float]] = []
@@ -193,11 +192,9 @@ def spin_rows(p: ProblemInputs) -> tuple[SparseRows | None, list[tuple[Row, floa
                 bodies = (contact.body_a, contact.body_b)
                 row = Row("B", 0, kind, g.names[c], label, *bodies, direction=d, bounds=(-bound, bound))
                 found.append((c, d, row, bound))
-    if not found:
-        return None, []
     places: IntArray = np.array([c for c, *_ in found], dtype=np.int64)
-    directions = [d for _, d, *_ in found]
-    J = turning_rows(g.at, np.array(directions), g.link_a[places], g.link_b[places], g.nv)
+    along = np.array([d for _, d, *_ in found]).reshape(-1, 3)
+    J = turning_rows(g.at, along, g.link_a[places], g.link_b[places], g.nv)
     return J, [(row, bound) for *_, row, bound in found]
 
 
@@ -277,7 +274,7 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
     if h is not None:
         turning, spins = spin_rows(p)
         rows += [row for row, _ in spins]
-        boxed += [(turning, [(0.0, 0.0, -bound, bound) for _, bound in spins])] if spins else []
+        boxed.append((turning, [(0.0, 0.0, -bound, bound) for _, bound in spins]))
     # Loops and mimic relations: rigid rows in G, compliant ones among the boxed rows, without bounds.
     groups: list[_Equations] = []
     for group in (p.loops, p.mimics):
@@ -355,8 +352,10 @@ def _joint_rows(p: ProblemInputs, rows: list[Row]) -> list[tuple[Any, list[_Term
     """Append rows of dry friction and drives, in an impact only of drives without a bound; return their group."""
     acting = [one for one in p.bounded_rows if p.h is not None or one.is_rigid]
     terms = [one.terms(p.h or 0.0) for one in acting]
-    for one, (_, _, lo, hi) in zip(acting, terms, strict=True):
-        rows.append(Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))
+    rows += [
+        Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi))
+        for one, (_, _, lo, hi) in zip(acting, terms, strict=True)
+    ]
     columns = np.array([one.coordinate.v for one in acting])
     return [(unit_rows(columns, np.ones(len(columns)), p.model.nv), terms)] if acting else []
 

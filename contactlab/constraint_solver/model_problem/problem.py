@@ -19,7 +19,6 @@ from contactlab.constraint_solver.model_problem.levels import SPINNING, accelera
 from contactlab.constraint_solver.model_problem.options import BridgeError
 from contactlab.constraint_solver.solution import AccelerationSolution, Solution
 from contactlab.multibody.constraints import BodyWrench, group_wrenches
-from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData
@@ -89,68 +88,6 @@ def row_force(level: LevelData[Any], forces: ConstraintForces, row: Row) -> floa
     return float(getattr(forces, f"f{row.operator}")[row.index])
 
 
-def contact_forces(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> tuple[ContactLoad, ...]:
-    """Return the load of each contact, in the order of ``p.contacts``; contacts without rows have zero load."""
-    normal_force, friction = np.zeros(len(p.contacts)), np.zeros((len(p.contacts), 3))
-    moment = np.zeros((len(p.contacts), 3))
-    normal_force[level.contacts] = forces.fN
-    place = {name: i for i, name in enumerate(p.geometry.names)}
-    for row in (*level.rows.F, *level.rows.Q):
-        if row.direction is not None:
-            friction[place[row.source]] += row_force(level, forces, row) * row.direction
-    for row in level.rows.B:
-        if row.kind in SPINNING and row.direction is not None:
-            moment[place[row.source]] += row_force(level, forces, row) * row.direction
-    return tuple(
-        ContactLoad(
-            name=p.geometry.names[i],
-            body_a=contact.body_a,
-            body_b=contact.body_b,
-            point=p.geometry.x_b[i].copy(),
-            normal=contact.normal,
-            normal_force=float(normal_force[i]),
-            friction=friction[i],
-            moment=moment[i],
-            slides=bool(p.slides[i]),
-        )
-        for i, contact in enumerate(p.contacts)
-    )
-
-
-def load_on(
-    p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces, body: str, about: FloatArray | None
-) -> BodyLoad:
-    """Return the total load of contacts and loops on a body, about a point, by default its origin."""
-    p.model.index_or_world(body)
-    point = body_pose(p.model, p.kin, body).p.copy() if about is None else about
-    moment, force = np.zeros(3), np.zeros(3)
-
-    for i, contact in enumerate(contact_forces(p, level, forces)):
-        if body in (contact.body_a, contact.body_b):
-            push = contact.force_on(body)
-            at = p.geometry.x_b[i] if body == contact.body_b else p.geometry.x_a[i]
-            turning = contact.moment if body == contact.body_b else -contact.moment
-            moment, force = moment + turning + np.cross(at - point, push), force + push
-    for wrench in _loop_wrenches(p, level, forces):
-        if wrench.body == body:
-            push = wrench.wrench[3:]
-            moment, force = moment + wrench.wrench[:3] + np.cross(wrench.frame.p - point, push), force + push
-    return BodyLoad(moment, force, point)
-
-
-def _loop_wrenches(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> list[BodyWrench]:
-    """Return moments and forces of all loops, in world axes; compliant loops have boxed rows."""
-    if p.constraint_set is None:
-        return []
-    values = [row_force(level, forces, row) for row in (*level.rows.G, *level.rows.B) if row.kind == "loop"]
-    if not values:
-        return []
-    wrenches: list[BodyWrench] = []
-    for group in p.constraint_set.groups:
-        wrenches += group_wrenches(p.model, p.kin, p.constraint_set, values, group.name, frame="world", t=p.t)
-    return wrenches
-
-
 LevelName = Literal["acceleration", "velocity"]
 
 
@@ -178,8 +115,8 @@ class ProblemRows:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelProblem:
-    """A contact problem of a model at one instant; from `problem_data_from`.
+class ModelProblem(ProblemInputs):
+    """A contact problem of a model at one instant; from `problem_data_from`, whose checked arguments are its fields.
 
     Each level is stated when it is first accessed, from copies of the arguments. Solve a level with
     `contactlab.ConstraintSolver`, and pass the solution to `contact_forces`, `forces_on` or `row_force`.
@@ -192,25 +129,13 @@ class ModelProblem:
     >>> problem.row_force("lower limit of knee", solution)
     """
 
-    _inputs: ProblemInputs
-
     @cached_property
     def _accelerations(self) -> LevelData[ConstraintAccelProblemData]:
-        return acceleration_level(self._inputs)
+        return acceleration_level(self)
 
     @cached_property
     def _velocities(self) -> LevelData[ConstraintVelProblemData]:
-        return velocity_level(self._inputs)
-
-    @property
-    def model(self) -> Model:
-        """The model."""
-        return self._inputs.model
-
-    @property
-    def h(self) -> float | None:
-        """Step [s] of the velocity level; None for an impact."""
-        return self._inputs.h
+        return velocity_level(self)
 
     @property
     def acceleration(self) -> ConstraintAccelProblemData:
@@ -219,7 +144,7 @@ class ModelProblem:
         It raises if a drive requires an infinite acceleration, or if a contact has torsional or rolling friction, which
         this level does not support.
         """
-        if self._inputs.loads.any() and any(c.torsional or c.rolling for c in self._inputs.contacts):
+        if self.loads.any() and any(c.torsional or c.rolling for c in self.contacts):
             raise BridgeError(
                 "contacts", "torsional and rolling friction are known at velocity level, over a step, only"
             )
@@ -238,15 +163,14 @@ class ModelProblem:
     @property
     def sliding(self) -> tuple[str, ...]:
         """Names of the contacts that slide, by their tangential speed."""
-        return tuple(self._inputs.geometry.names[i] for i in np.flatnonzero(self._inputs.slides))
+        return tuple(self.geometry.names[i] for i in np.flatnonzero(self.slides))
 
     @property
     def impacts(self) -> tuple[str, ...]:
         """Closed contacts and limits that approach faster than the threshold ``rest``, which have an impact first."""
-        p, at = self._inputs, self._inputs.thresholds
-        g, v = p.geometry, self._inputs.kin._v
+        g, v, at = self.geometry, self.kin._v, self.thresholds
         struck = np.flatnonzero((g.gap <= at.closed) & (g.approach < -at.rest))
-        stops = [s.label for s in p.limit_rows if s.gap <= at.closed and s.sign * v[s.coordinate.v] < -at.rest]
+        stops = [s.label for s in self.limit_rows if s.gap <= at.closed and s.sign * v[s.coordinate.v] < -at.rest]
         return (*(g.names[i] for i in struck), *stops)
 
     def contact_forces(
@@ -262,7 +186,27 @@ class ModelProblem:
             Level of forces that are given without one.
         """
         stated, forces = self._read(solution, level)
-        return contact_forces(self._inputs, stated, forces)
+        normal_force, friction, moment = (np.zeros((len(self.contacts), *size)) for size in ((), (3,), (3,)))
+        normal_force[stated.contacts] = forces.fN
+        place = {name: i for i, name in enumerate(self.geometry.names)}
+        for row in (*stated.rows.F, *stated.rows.Q, *stated.rows.B):
+            if row.direction is not None:
+                along = moment if row.kind in SPINNING else friction
+                along[place[row.source]] += row_force(stated, forces, row) * row.direction
+        return tuple(
+            ContactLoad(
+                name=self.geometry.names[i],
+                body_a=contact.body_a,
+                body_b=contact.body_b,
+                point=self.geometry.x_b[i].copy(),
+                normal=contact.normal,
+                normal_force=float(normal_force[i]),
+                friction=friction[i],
+                moment=moment[i],
+                slides=bool(self.slides[i]),
+            )
+            for i, contact in enumerate(self.contacts)
+        )
 
     def forces_on(
         self,
@@ -285,9 +229,32 @@ class ModelProblem:
         about
             (3,) [m] in the world; by default the body's origin.
         """
-        stated, forces = self._read(solution, level)
-        point = None if about is None else finite_array(about, "about", (3,), BridgeError)
-        return load_on(self._inputs, stated, forces, body, point)
+        self.model.index_or_world(body)
+        origin = body_pose(self.model, self.kin, body).p.copy() if about is None else about
+        point = finite_array(origin, "about", (3,), BridgeError)
+        moment, force, g = np.zeros(3), np.zeros(3), self.geometry
+        for i, contact in enumerate(self.contact_forces(solution, level=level)):
+            if body in (contact.body_a, contact.body_b):
+                push = contact.force_on(body)
+                at, turning = (g.x_b[i], contact.moment) if body == contact.body_b else (g.x_a[i], -contact.moment)
+                moment, force = moment + turning + np.cross(at - point, push), force + push
+        for wrench in self._loop_wrenches(*self._read(solution, level)):
+            if wrench.body == body:
+                push = wrench.wrench[3:]
+                moment, force = moment + wrench.wrench[:3] + np.cross(wrench.frame.p - point, push), force + push
+        return BodyLoad(moment, force, point)
+
+    def _loop_wrenches(self, level: LevelData[Any], forces: ConstraintForces) -> list[BodyWrench]:
+        """Return moments and forces of all loops, in world axes; compliant loops have boxed rows."""
+        loops = self.constraint_set
+        values = [row_force(level, forces, row) for row in (*level.rows.G, *level.rows.B) if row.kind == "loop"]
+        if loops is None or not values:
+            return []
+        of_groups = (
+            group_wrenches(self.model, self.kin, loops, values, group.name, frame="world", t=self.t)
+            for group in loops.groups
+        )
+        return [wrench for wrenches in of_groups for wrench in wrenches]
 
     def row_force(self, label: str, solution: Solution | ConstraintForces, *, level: LevelName | None = None) -> float:
         """Return the force along the row with a label; 0 for a row that exists only at the other level."""
@@ -317,15 +284,15 @@ class ModelProblem:
         Solve, and repeat until `overloaded_joints` is empty; the velocity level needs no such iteration.
         """
         bounds = {row.label: row.bounds for row in self.rows.acceleration.G}
-        given = dict(self._inputs.given)
+        given = dict(self.given)
         for label, force in self.overloaded_joints(solution).items():
             lo, hi = bounds[label] or (force, force)
             given[label] = min(max(force, lo), hi)
-        return ModelProblem(replace(self._inputs, given=MappingProxyType(given)))
+        return replace(self, given=MappingProxyType(given))
 
     def delassus(self, operator: Literal["N", "F", "L", "G", "B"], *, level: LevelName = "velocity") -> Delassus:
         """Return W = J M^-1 J^T for one operator's rows, applied or built through the tree: see `delassus`."""
-        return delassus(self.model, self._inputs.factor, getattr(self._level(level).data, operator))
+        return delassus(self.model, self.factor, getattr(self._level(level).data, operator))
 
     def _level(self, name: LevelName) -> LevelData[Any]:
         """Return the data of a level by its name; raise `BridgeError` for another name."""
@@ -356,6 +323,5 @@ class ModelProblem:
         return stated, forces
 
     def __repr__(self) -> str:
-        p = self._inputs
-        kind = "impact" if p.h is None else f"h={p.h:g}"
-        return f"ModelProblem(nv={p.model.nv}, contacts={len(p.contacts)} ({len(self.sliding)} sliding), {kind})"
+        kind = "impact" if self.h is None else f"h={self.h:g}"
+        return f"ModelProblem(nv={self.model.nv}, contacts={len(self.contacts)} ({len(self.sliding)} sliding), {kind})"

@@ -25,6 +25,7 @@ from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.multibody.spatial.errors import check_whole
 
 # Coordinates of weight zero have this weight, relative to the largest one, while the conditions are solved. Then
 # coordinates with a large weight can move too, if the others are not sufficient. The search for the nearest solution
@@ -165,9 +166,7 @@ def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: in
     check_set(model, cs)
     if not finite_number(tolerance, "tolerance", ConstraintError) > 0.0:
         raise ConstraintError("tolerance", f"must be > 0, got {tolerance!r}")
-    count: object = max_iterations  # callers may ignore the annotation
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise ConstraintError("max_iterations", f"must be a whole number >= 1, got {max_iterations!r}")
+    check_whole(max_iterations, "max_iterations", ConstraintError, 1)
 
 
 # The first step solves conditions that are linear in v, the second removes rounding. Others need more steps.

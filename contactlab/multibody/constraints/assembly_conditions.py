@@ -12,88 +12,55 @@ Dynamics needs rows G that are valid near a solution; assembly starts far from o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from contactlab.multibody.constraints.constraint_set import ConstraintSet
-from contactlab.multibody.constraints.custom import CustomRows
 from contactlab.multibody.constraints.rows import ContactConstraint, LoopConstraint, PointPair
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.multibody.spatial import quaternion
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.transform import Transform, cross_matrix
+from contactlab.multibody.spatial.transform import cross_matrix
 
-#: Residual e (k,) of a condition at kinematics, and its rate (k, nv) for motion along v.
-Linearised: TypeAlias = tuple[FloatArray, FloatArray]
-
-
-class Condition(Protocol):
-    """Rows of residuals that must vanish at an assembled configuration."""
-
-    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
-        """Return the residual e (k,), and its rate (k, nv)."""
-        ...
+#: Function of a model and kinematics: residual e (k,), zero for an assembled model, and its rate (k, nv) along v.
+Condition: TypeAlias = Callable[[Model, Kinematics], tuple[FloatArray, FloatArray]]
 
 
-@dataclass(frozen=True, eq=False)
-class FixedPointCondition:
-    """A point keeps its position along the normals of its rows."""
+def loop_residual(
+    loop: LoopConstraint, axes: FloatArray, aligned: int, hinge: FloatArray, model: Model, kin: Kinematics
+) -> tuple[FloatArray, FloatArray]:
+    """Return the residual [rad, m] of rows of one pair of frames, the frames of ``loop``, and its rate.
 
-    #: body, point: The point.
-    body: str
-    point: FloatArray
-    normals: FloatArray  # (k, 3)
-    place: FloatArray  # (3,) initial position
+    ``axes`` (k, 6) are the rows' directions, rotation first, in the predecessor's frame. ``aligned`` is the number of
+    rotations that the rows fix as a whole: 3 (all), 2 (the axis ``hinge`` keeps its direction) or 0 (row by row).
+    """
+    one, two = body_pose(model, kin, loop.predecessor), body_pose(model, kin, loop.successor)
+    R_p, R_s = one.R @ loop.X_p.R, two.R @ loop.X_s.R
+    shift = R_p.T @ (two.R @ loop.X_s.p + two.p - one.R @ loop.X_p.p - one.p)
+    turn, rate = _turn(R_p.T @ R_s, aligned, hinge)
+    J_p = point_jacobian_6d(model, kin, loop.predecessor, loop.X_p.p)
+    J_s = point_jacobian_6d(model, kin, loop.successor, loop.X_s.p)
+    angular = R_p.T @ (J_s[:3] - J_p[:3])
+    # R_p^T (x_s - x_p) changes with the distance of the origins and with the predecessor's axes.
+    linear = R_p.T @ (J_s[3:] - J_p[3:]) + cross_matrix(shift) @ (R_p.T @ J_p[:3])
+    turning, moving = axes[:, :3], axes[:, 3:]
+    return np.asarray(turning @ turn + moving @ shift), np.asarray(turning @ (rate @ angular) + moving @ linear)
 
-    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
-        """Return the residual e (k,) [m], and its rate (k, nv)."""
-        e = self.normals @ (point_position(model, kin, self.body, self.point) - self.place)
-        return np.asarray(e), np.asarray(self.normals @ point_jacobian(model, kin, self.body, self.point))
 
-
-@dataclass(frozen=True, eq=False)
-class LoopClosure:
-    """Rows of one pair of frames."""
-
-    #: predecessor, successor: Bodies.
-    predecessor: str
-    successor: str
-    #: X_p, X_s: Frames in them.
-    X_p: Transform
-    X_s: Transform
-    axes: FloatArray  # (k, 6), rotation first, in the predecessor's frame
-    #: Number of rotations that the rows fix as a whole: 3 (all), 2 (an axis keeps its direction) or 0 (row by row).
-    aligned: int
-    hinge: FloatArray  # (3,) the free axis, for ``aligned`` 2
-
-    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
-        """Return the residual e (k,) [rad, m], and its rate (k, nv)."""
-        one, two = body_pose(model, kin, self.predecessor), body_pose(model, kin, self.successor)
-        R_p, R_s = one.R @ self.X_p.R, two.R @ self.X_s.R
-        shift = R_p.T @ (two.R @ self.X_s.p + two.p - one.R @ self.X_p.p - one.p)
-        turn, rate = self._turn(R_p.T @ R_s)
-        J_p = point_jacobian_6d(model, kin, self.predecessor, self.X_p.p)
-        J_s = point_jacobian_6d(model, kin, self.successor, self.X_s.p)
-        angular = R_p.T @ (J_s[:3] - J_p[:3])
-        # R_p^T (x_s - x_p) changes with the distance of the origins and with the predecessor's axes.
-        linear = R_p.T @ (J_s[3:] - J_p[3:]) + cross_matrix(shift) @ (R_p.T @ J_p[:3])
-        turning, moving = self.axes[:, :3], self.axes[:, 3:]
-        return np.asarray(turning @ turn + moving @ shift), np.asarray(turning @ (rate @ angular) + moving @ linear)
-
-    def _turn(self, D: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the rotation error (3,), predecessor's axes, and its rate (3, 3) for a relative angular velocity."""
-        if self.aligned == 3:
-            return _rotation_vector(D)
-        if self.aligned == 2:
-            return _tilt(D, self.hinge)
-        sine = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
-        # dD/dt = [w] D, and [w] D + D^T [w] is the cross product matrix of (tr(D) - D) w.
-        return sine, 0.5 * (np.trace(D) * np.eye(3) - D)
+def _turn(D: FloatArray, aligned: int, hinge: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rotation error (3,), predecessor's axes, and its rate (3, 3) for a relative angular velocity."""
+    if aligned == 3:
+        return _rotation_vector(D)
+    if aligned == 2:
+        return _tilt(D, hinge)
+    sine = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
+    # dD/dt = [w] D, and [w] D + D^T [w] is the cross product matrix of (tr(D) - D) w.
+    return sine, 0.5 * (np.trace(D) * np.eye(3) - D)
 
 
 def _rotation_vector(D: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -136,18 +103,17 @@ def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
     return angle * unit, angle / sine * rate + along * np.outer(normal, unit)
 
 
-def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
-    """Return one closure for all rows that join the same frames of the same bodies."""
+def loop_conditions(rows: Sequence[LoopConstraint]) -> list[Condition]:
+    """Return one condition for all rows that join the same frames of the same bodies."""
     groups: dict[tuple[object, ...], list[LoopConstraint]] = {}
     for row in rows:
         frames = tuple(part.tobytes() for X in (row.X_p, row.X_s) for part in (X.R, X.p))
         groups.setdefault((row.predecessor, row.successor, *frames), []).append(row)
-    return [_closure(group) for group in groups.values()]
+    return [_loop_condition(group) for group in groups.values()]
 
 
-def _closure(group: list[LoopConstraint]) -> LoopClosure:
-    """Return the closure of loop rows between the same frames; two or three rotation rows require the whole angle."""
-    first = group[0]
+def _loop_condition(group: list[LoopConstraint]) -> Condition:
+    """Return the condition of loop rows between the same frames; two or three rotation rows require the whole angle."""
     # Unit vectors, so that residuals are angles and lengths in any units of the dynamics.
     axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])
     turning = axes[:, :3].any(axis=1)
@@ -156,64 +122,45 @@ def _closure(group: list[LoopConstraint]) -> LoopClosure:
     if turning.any() and not axes[turning, 3:].any():
         _, s, Vt = np.linalg.svd(axes[turning, :3])
         rank = int(np.count_nonzero(s > 1e-9 * s[0]))
-        aligned = rank if rank >= 2 else 0
-        hinge = Vt[2] if rank == 2 else hinge
-    return LoopClosure(first.predecessor, first.successor, first.X_p, first.X_s, axes, aligned, hinge)
+        aligned, hinge = (rank if rank >= 2 else 0), Vt[2]
+    return partial(loop_residual, group[0], axes, aligned, hinge)
 
 
-@dataclass(frozen=True, eq=False)
-class PointDistance:
-    """Two points have the distance that their row prescribes."""
-
-    pair: PointPair
-
-    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
-        """Return the residual e (1,) [m], and its rate (1, nv); coincident points have an arbitrary direction."""
-        pair = self.pair
-        a = point_position(model, kin, pair.body_a, pair.point_a)
-        way = point_position(model, kin, pair.body_b, pair.point_b) - a
-        distance = float(np.linalg.norm(way))
-        along = way / distance if distance > 0.0 else np.array([1.0, 0.0, 0.0])
-        J_a = point_jacobian(model, kin, pair.body_a, pair.point_a)
-        J_b = point_jacobian(model, kin, pair.body_b, pair.point_b)
-        return np.array([distance - pair.zero]), np.asarray(along @ (J_b - J_a))[None]
+def distance_residual(pair: PointPair, model: Model, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
+    """Return the residual (1,) [m] of the prescribed distance, and its rate; coincident points have any direction."""
+    a = point_position(model, kin, pair.body_a, pair.point_a)
+    way = point_position(model, kin, pair.body_b, pair.point_b) - a
+    distance = float(np.linalg.norm(way))
+    along = way / distance if distance > 0.0 else np.array([1.0, 0.0, 0.0])
+    J_a = point_jacobian(model, kin, pair.body_a, pair.point_a)
+    J_b = point_jacobian(model, kin, pair.body_b, pair.point_b)
+    return np.array([distance - pair.zero]), np.asarray(along @ (J_b - J_a))[None]
 
 
-@dataclass(frozen=True, eq=False)
-class CustomCondition:
-    """Condition of a custom constraint on q at a time: its assembly methods, or otherwise its position error and G."""
-
-    rows: CustomRows
-    t: float
-
-    def linearised(self, model: Model, kin: Kinematics) -> Linearised:
-        """Return the residual e (m,), and its rate (m, nv)."""
-        return self.rows.assembly_position(model, kin.q, self.t)
+def contact_residual(
+    rows: list[ContactConstraint], place: FloatArray, model: Model, kin: Kinematics
+) -> tuple[FloatArray, FloatArray]:
+    """Return the distances (k,) [m] of a point from ``place`` along the normals of its rows, and their rates."""
+    body, point, normals = rows[0].body, rows[0].point, np.array([row.normal for row in rows])
+    e = normals @ (point_position(model, kin, body, point) - place)
+    return np.asarray(e), np.asarray(normals @ point_jacobian(model, kin, body, point))
 
 
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> tuple[list[Condition], int]:
     """Return the conditions of a set: loops, distances, contacts at their positions at q0, then custom rows.
 
-    The second value is the number of rows before custom rows.
+    The second value is the number of rows before custom rows. A custom constraint has its assembly methods, or
+    otherwise its position error and G.
     """
-    at = kinematics(model, q0)
-    conditions: list[Condition] = []
-    conditions.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
-    conditions.extend(PointDistance(row) for row in cs.constraints if isinstance(row, PointPair))
-    conditions.extend(
-        _contact_conditions(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)])
-    )
-    conditions.extend(CustomCondition(rows, t) for rows in cs.packed.custom)
-    return conditions, cs.n_rows - sum(rows.n for rows in cs.packed.custom)
-
-
-def _contact_conditions(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[FixedPointCondition]:
-    """Return one condition for each point with contact rows: it keeps its present position along their normals."""
+    at, rows = kinematics(model, q0), cs.constraints
+    conditions = loop_conditions([row for row in rows if isinstance(row, LoopConstraint)])
+    conditions += [partial(distance_residual, row) for row in rows if isinstance(row, PointPair)]
     points: dict[tuple[str, bytes], list[ContactConstraint]] = {}
     for row in rows:
-        points.setdefault((row.body, row.point.tobytes()), []).append(row)
-    return [
-        FixedPointCondition(body, same[0].point, np.array([row.normal for row in same]), place)
-        for (body, _), same in points.items()
-        for place in [point_position(model, at, body, same[0].point)]
-    ]
+        if isinstance(row, ContactConstraint):
+            points.setdefault((row.body, row.point.tobytes()), []).append(row)
+    for same in points.values():
+        conditions.append(partial(contact_residual, same, point_position(model, at, same[0].body, same[0].point)))
+    for custom in cs.packed.custom:
+        conditions.append(partial(lambda own, model, kin: own.assembly_position(model, kin.q, t), custom))
+    return conditions, cs.n_rows - sum(custom.n for custom in cs.packed.custom)

@@ -45,7 +45,7 @@ class Conditions:
     def linearised(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residual e (k,) at a configuration, and its derivative (k, nv)."""
         kin = kinematics(self.model, q)
-        pairs = [part.linearised(self.model, kin) for part in self.parts]
+        pairs = [part(self.model, kin) for part in self.parts]
         e = np.concatenate([np.zeros(0), *(e for e, _ in pairs)])
         return e, np.concatenate([np.zeros((0, self.model.nv)), *(J for _, J in pairs)])
 

@@ -58,30 +58,24 @@ def pack_rows(
     blocks: dict[tuple[int, int, int, bytes], tuple[FloatArray, list[int]]] = {}
     for number, (constraint, place) in enumerate(zip(constraints, places, strict=True)):
         i = place.start
+        # Kind, numbers of the row, and the frames of the predecessor, if any, and the successor.
         if isinstance(constraint, ContactConstraint):
-            link, frame = _in_link(model, number, "body", constraint.body, np.eye(3), constraint.point)
-            frame[:9] = 0.0  # its axes are not used: points with equal places are equal
-            both = np.concatenate([frame, np.zeros(12)])
-            row[i, 3:6], row[i, 6] = constraint.normal, constraint.acceleration
-            key = (_CONTACT, link, -1, both.tobytes())
+            kind, row[i, 3:6], row[i, 6] = _CONTACT, constraint.normal, constraint.acceleration
+            # Its axes are not used: points with equal places are equal.
+            ends = [("body", np.zeros((3, 3)), constraint.point)]
         elif isinstance(constraint, LoopConstraint):
-            poses = {"predecessor": constraint.X_p, "successor": constraint.X_s}
-            (p, frame_p), (s, frame_s) = (
-                _in_link(model, number, field, getattr(constraint, field), pose.R, pose.p)
-                for field, pose in poses.items()
-            )
-            both = np.concatenate([frame_s, frame_p])
-            row[i, :6] = constraint.axis
-            key = (_SLIDING_LOOP if constraint.sliding else _LOOP, s, p, both.tobytes())
+            kind, row[i, :6] = _SLIDING_LOOP if constraint.sliding else _LOOP, constraint.axis
+            X_p, X_s = constraint.X_p, constraint.X_s
+            ends = [("predecessor", X_p.R, X_p.p), ("successor", X_s.R, X_s.p)]
         elif isinstance(constraint, PointPair):
-            p, frame_p = _in_link(model, number, "body_a", constraint.body_a, np.eye(3), constraint.point_a)
-            s, frame_s = _in_link(model, number, "body_b", constraint.body_b, np.eye(3), constraint.point_b)
-            both = np.concatenate([frame_s, frame_p])
-            row[i, 0] = constraint.zero
-            key = (_DISTANCE, s, p, both.tobytes())
+            kind, row[i, 0] = _DISTANCE, constraint.zero
+            ends = [("body_a", np.eye(3), constraint.point_a), ("body_b", np.eye(3), constraint.point_b)]
         else:
             continue
-        blocks.setdefault(key, (both, []))[1].append(i)
+        placed = [_in_link(model, number, field, getattr(constraint, field), R, p) for field, R, p in ends]
+        (p, frame_p), (s, frame_s) = [(-1, np.zeros(12)), *placed][-2:]
+        both = np.concatenate([frame_s, frame_p])
+        blocks.setdefault((kind, s, p, both.tobytes()), (both, []))[1].append(i)
     ints: list[int] = [n, len(blocks), sum(len(rows) for _, rows in blocks.values())]
     order: list[int] = []
     for (kind, s, p, _), (_, rows) in blocks.items():

@@ -103,11 +103,10 @@ def forward_dynamics_constraints_derivatives(
     external = moving.wrenches if f_ext is None else moving.wrenches + np.asarray(f_ext)
     by_q, by_v, H = inverse_dynamics_derivatives(model, q, v, motion.a, external)
     pushed, wanted = np.hstack([moving.carried - by_q, -by_v]), np.hstack([moving.by_q, moving.by_v])
+    held = _FixedMultipliers(motion.a, motion.forces, np.zeros(n), np.zeros(nv))
     if motion.rank == n:
         if cs.packed.custom:
-            own = _differenced(
-                model, cs, q_, v_, time, _FixedMultipliers(motion.a, motion.forces, np.zeros(n), np.zeros(nv))
-            )
+            own = _differenced(model, cs, q_, v_, time, held)
             pushed, wanted = pushed + own[0], wanted + own[1]
         a, forces = _solve_blocks(H, rows.G, pushed, wanted)
     else:
@@ -115,8 +114,7 @@ def forward_dynamics_constraints_derivatives(
         # scale.
         scale = unit_columns(H)
         space = row_space(rows.G * scale, tolerances(rows.G, rows.scale, rows.phi))
-        y = scale * space.solve(motion.forces)
-        held = _FixedMultipliers(motion.a, motion.forces, rows.gamma - rows.G @ motion.a, y)
+        held = held._replace(missed=rows.gamma - rows.G @ motion.a, y=scale * space.solve(motion.forces))
         lifted, shared = _others(model, cs, q_, held)
         if cs.packed.custom:
             own = _differenced(model, cs, q_, v_, time, held)

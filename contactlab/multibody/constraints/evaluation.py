@@ -87,16 +87,11 @@ def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, 
     if code != GOOD or not all(np.isfinite(array).all() for array in out) or not np.isfinite(v_).all():
         raise failure(model, code, q_, ("v", v_))
     if cs.packed.custom:
-        speed = v_ if want & MOVING else _known_speed(model, q, v)
+        known = v is not None or (isinstance(q, Kinematics) and q.v is not None)
+        # Jacobians can depend on v.
+        speed = v_ if want & MOVING else at_state(model, q, v, size)[1] if known else None
         fill_custom(cs, model, q_, speed, time, want, out)
     return out
-
-
-def _known_speed(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray | None:
-    """Return v if it was given, for Jacobians that depend on it."""
-    if v is None and not (isinstance(q, Kinematics) and q.v is not None):
-        return None
-    return at_state(model, q, v, rows_size(model.packed.nl, model.nv))[1]
 
 
 def fill_custom(

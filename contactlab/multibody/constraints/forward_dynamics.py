@@ -30,13 +30,11 @@ from contactlab.multibody.constraints.evaluation import (
 )
 from contactlab.multibody.constraints.kernels.kkt_codes import (
     BAUMGARTE,
-    DEPENDENT,
     GAMMA,
     JACOBIAN,
     METHODS,
     MULTIBODY_CODE_OFFSET,
     NOT_FINITE_RESULT,
-    NULL_SPACE,
     POSITION_ERROR,
     VELOCITY_ERROR,
     motion_size,
@@ -145,11 +143,10 @@ def forward_dynamics_constraints(
     cs
         The constraints. Redundant, zero and nearly dependent rows, and more rows than degrees of freedom, are fine.
     method
-        "range_space_sparse", or its other name "direct": forces first, through H = L^T L along the branches of the
-        tree. "null_space": accelerations first. "kokkevis": without a mass matrix, by unit forces through the
-        articulated bodies, nearly always the fastest for contacts (Kokkevis and Metaxas 1998; the others: Featherstone
-        2008, section 8.2). All have the same result. If rows are dependent or nearly so, or H is singular, every method
-        calls the null-space method, whose QR with pivoting determines the rank.
+        "kokkevis", or its other names "direct" and "range_space_sparse": forces first, by unit forces through the
+        articulated bodies, without a mass matrix (Kokkevis and Metaxas 1998). "null_space": accelerations first, with
+        the mass matrix. Both have the same result. If rows are dependent or nearly so, or H is singular, the null-space
+        method is used in any case: its QR with pivoting determines the rank.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
     linear_solver
@@ -175,14 +172,10 @@ def forward_dynamics_constraints(
         if owner is model and type(q) is np.ndarray:
             nv = model.nv
             a, forces, work = _empty(nv), _empty(m), _empty(size)
-            rank = DEPENDENT
             try:
                 rank, residual = _fast_motion.call(ints, floats, q, v, tau, work, a, forces, number)
-                if rank == DEPENDENT:
-                    # Unit forces cannot separate dependent rows, and cannot act on a body without inertia.
-                    rank, residual = _fast_motion.call(ints, floats, q, v, tau, work, a, forces, NULL_SPACE)
             except (TypeError, ValueError):
-                rank = DEPENDENT  # not plain arrays; of an empty list, even its type is unknown
+                rank = -1  # not plain arrays; of an empty list, even its type is unknown
             if rank >= 0:
                 return ConstrainedMotion(a, forces, rank, residual)
     check_set(model, cs)
@@ -229,13 +222,9 @@ def _checked_motion(
         fill_custom(cs, model, q_, v_, t, JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR, out)
         given[:, :nv], given[:, nv], given[:, nv + 1] = out.G, out.gamma, out.phi
     a, forces = np.empty(nv), np.empty(m)
-    for number in (method, NULL_SPACE):
-        rank, residual = _motion.call(
-            ints, floats, q_, v_, force, forces_ext, custom, given, work,
-            a, forces, ready, number,
-        )  # fmt: skip
-        if rank != DEPENDENT:
-            break
+    rank, residual = _motion.call(
+        ints, floats, q_, v_, force, forces_ext, custom, given, work, a, forces, ready, method
+    )
     if rank >= 0:
         return ConstrainedMotion(a, forces, int(rank), float(residual))
     code = (
@@ -320,7 +309,7 @@ def constraint_impulses(
         is -e times the velocities before. For a custom constraint that depends on time the value is prescribed for G v
         + phi_t; a velocity condition that is not linear in v is linearised once, at v_minus.
     method
-        As for `forward_dynamics_constraints`, without "kokkevis".
+        "null_space", or its other names "direct" and "range_space_sparse".
     linear_solver
         As for `contactlab.multibody.constraints.solve.direct`.
     t
@@ -352,10 +341,7 @@ def constraint_impulses(
     # The unknown is the change of velocity, so that a change of zero is exact.
     known = tolerances(values.G, values.scale, values.phi)
     how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": known}
-    if method != "null_space":
-        how["tree"] = model
-    run = solve.null_space if method == "null_space" else solve.range_space_sparse
-    solution = run(mass_matrix(model, at), values.G, np.zeros(model.nv), wanted - rates, **how)
+    solution = solve.null_space(mass_matrix(model, at), values.G, np.zeros(model.nv), wanted - rates, **how)
     after = speed + solution.x
     drift = rates - values.G @ speed
     residual = residual_of(

@@ -295,7 +295,7 @@ def inverse_dynamics_constraints_relaxed(
     for _ in range(2):
         left = System(stiff.copy(), G, right - stiff @ a + G.T @ forces, system.gamma - G @ a)
         try:
-            step = solved("null_space", left, system.tolerance)
+            step = solved(left, system.tolerance)
         except ConstraintError:
             raise ConstraintError("q", "the mass matrix is singular for a motion that the constraints permit") from None
         a, forces = a + step.x, forces + step.multipliers

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, set_fields
 from contactlab.multibody.spatial.errors import FieldError
 from contactlab.multibody.spatial.transform import Transform
 
@@ -142,15 +141,9 @@ class ContactConstraint:
         length = float(np.linalg.norm(direction))
         if abs(length - 1.0) > UNIT:
             raise ConstraintError("normal", f"must be a unit vector, has length {length:.9g}")
-        place = read_only(finite_array(point, "point", (3,), ConstraintError))
+        place = finite_array(point, "point", (3,), ConstraintError)
         wanted = finite_number(acceleration, "acceleration", ConstraintError)
-        _fill(self, body, place, read_only(direction), name, id, wanted)
-
-
-def _fill(value: Any, *values: object) -> None:
-    """Set the fields of a frozen value, in their order."""
-    for name, entry in zip(value.__dataclass_fields__, values, strict=True):
-        object.__setattr__(value, name, entry)
+        set_fields(self, body=body, point=place, normal=direction, name=name, id=id, acceleration=wanted)
 
 
 def check_body(field: str, body: object) -> None:
@@ -249,9 +242,9 @@ class LoopConstraint:
         if not np.any(direction):
             raise ConstraintError("axis", "has no direction: all six entries are zero")
         check_label(name, id)
-        frames = [Transform() if X is None else X for X in (X_p, X_s)]
-        pull = baumgarte_of(baumgarte)
-        _fill(self, predecessor, successor, *frames, read_only(direction), pull, name, id, bool(sliding))
+        own, other = (Transform() if X is None else X for X in (X_p, X_s))
+        set_fields(self, predecessor=predecessor, successor=successor, X_p=own, X_s=other, axis=direction)
+        set_fields(self, baumgarte=baumgarte_of(baumgarte), name=name, id=id, sliding=bool(sliding))
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,8 +263,8 @@ class PointPair(ABC):
 
     def check_points(self, error: type[FieldError]) -> None:
         """Store the points as read-only arrays; raise ``error`` unless they are points of two bodies."""
-        for field in ("point_a", "point_b"):
-            object.__setattr__(self, field, read_only(finite_array(getattr(self, field), field, (3,), error)))
+        points = {field: finite_array(getattr(self, field), field, (3,), error) for field in ("point_a", "point_b")}
+        set_fields(self, **points)
         if self.body_a == self.body_b:
             raise error("body_b", f"is body_a too, {self.body_a!r}: the line joins two bodies")
 
@@ -334,7 +327,8 @@ class DistanceConstraint(PointPair):
             raise ConstraintError(
                 "length", f"must be > 0, got {span:g}; three LoopConstraint rows hold points together"
             )
-        _fill(self, body_a, point_a, body_b, point_b, span, baumgarte_of(baumgarte), name, id)
+        set_fields(self, body_a=body_a, point_a=point_a, body_b=body_b, point_b=point_b, length=span)
+        set_fields(self, baumgarte=baumgarte_of(baumgarte), name=name, id=id)
         self.check_points(ConstraintError)
 
     @property

@@ -1,8 +1,8 @@
 """Solvers of H x - G^T lambda = c, G x = gamma on plain arrays.
 
-`direct` and `range_space_sparse` solve for the multipliers first, `null_space` for the motion along the constraints. A
+`null_space`, also named `direct` and `range_space_sparse`, solves for the motion along the constraints first. A
 factorisation of NumPy or SciPy that the caller selects solves square systems. `RowSpace` has the row space and the null
-space of rows of any rank, by singular values; the compiled solvers use reflections
+space of rows of any rank, by singular values; the compiled solver uses reflections
 (`contactlab.multibody.constraints.kernels.factorizations`).
 """
 
@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.constraints.evaluation import tolerances
-from contactlab.multibody.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, System, kkt_size
+from contactlab.multibody.constraints.kernels.kkt_codes import RANK_TOLERANCE, System, null_space_size
 from contactlab.multibody.constraints.rows import ConstraintError
-from contactlab.multibody.mass_matrix import dof_parents
-from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
 
 __all__ = ["KKTSolution", "LinearSolver", "direct", "null_space", "range_space_sparse"]
 
@@ -59,11 +57,11 @@ class KKTSolution:
 
 @functools.cache
 def _kernels() -> Any:
-    """Return the kernels `solve_kkt` and `constraint_residual`, imported on first use."""
+    """Return the kernels `solve_null_space` and `constraint_residual`, imported on first use."""
     from contactlab.multibody.constraints.kernels.constrained_motion import constraint_residual
-    from contactlab.multibody.constraints.kernels.kkt import solve_kkt
+    from contactlab.multibody.constraints.kernels.kkt import solve_null_space
 
-    return solve_kkt, constraint_residual
+    return solve_null_space, constraint_residual
 
 
 def read_operands(
@@ -109,13 +107,11 @@ def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
     return np.asarray(np.where(zero, 1.0, tolerance))
 
 
-def solved(method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None) -> KKTSolution:
-    """Solve the system by the compiled solver named ``method``; H is overwritten."""
+def solved(system: System, tolerance: FloatArray) -> KKTSolution:
+    """Solve the system by the compiled null-space method; H is overwritten."""
     m, n = system.G.shape
     x, multipliers, sizes = np.empty(n), np.empty(m), unconstrained_accelerations(system.H, system.c)
-    tree = np.arange(-1, n - 1) if parents is None else parents
-    solve = _kernels()[0]
-    code = solve(METHODS[method], tree, system, tolerance, np.empty(kkt_size(n, m)), x, multipliers)
+    code = _kernels()[0](system, tolerance, np.empty(null_space_size(n, m)), x, multipliers)
     if code < 0:
         raise singular_inertia_error()
     return make_solution(system, x, multipliers, code, sizes)
@@ -176,23 +172,15 @@ def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> F
     if linear_solver == "lu":
         # LAPACK is called directly, because scipy's lu_factor warns about singular matrices, which are an error here.
         lu, order, _ = linalg.lapack.dgetrf(A)
-        _check(np.abs(np.diag(lu)))
-        return np.asarray(linalg.lapack.dgetrs(lu, order, b)[0])
-    if linear_solver == "svd":
-        U, sizes, V = linalg.svd(A, check_finite=False)
-        _check(sizes)
-        return np.asarray(V.T @ ((U.T @ b) / sizes))
-    Q, R, order = linalg.qr(A, pivoting=True, check_finite=False)
-    _check(np.abs(np.diag(R)))
-    x = np.empty(n)
-    # At full rank a complete orthogonal decomposition equals this factorisation.
-    x[order] = linalg.solve_triangular(R, Q.T @ b, check_finite=False)
-    return x
-
-
-def _check(sizes: FloatArray) -> None:
-    if not sizes.min() > _SINGULAR * sizes.max():
+        sizes = np.abs(np.diag(lu))
+        rank, x = n * (sizes.min() > _SINGULAR * sizes.max()), linalg.lapack.dgetrs(lu, order, b)[0]
+    else:
+        # A complete orthogonal decomposition equals QR with column pivoting at full rank.
+        driver = "gelsd" if linear_solver == "svd" else "gelsy"
+        x, _, rank, _ = linalg.lstsq(A, b, _SINGULAR, check_finite=False, lapack_driver=driver)
+    if rank < n:
         raise singular_inertia_error()
+    return np.asarray(x)
 
 
 def unit_columns(H: FloatArray) -> FloatArray:
@@ -275,44 +263,6 @@ def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: Flo
     return np.asarray(x0 + step + rows.null @ along)
 
 
-def direct(
-    H: ArrayLike,
-    G: ArrayLike,
-    c: ArrayLike,
-    gamma: ArrayLike,
-    *,
-    linear_solver: LinearSolver | None = None,
-    tolerance: float | ArrayLike | None = None,
-) -> KKTSolution:
-    """Solve H x - G^T lambda = c, G x = gamma: `range_space_sparse` with all coordinates on one branch.
-
-    This is RBDL's SolveConstrainedSystemDirect with the opposite sign of lambda. H may be singular if the constraints
-    make the motion unique.
-
-    Parameters
-    ----------
-    H
-        (n, n) symmetric, positive definite on the null space of G.
-    G
-        (nc, n) rows; they can be redundant or zero, and more than n.
-    c, gamma
-        (n,) and (nc,) right-hand sides.
-    linear_solver
-        None: Cholesky with a check of the pivots. If these are too small, because rows are dependent or nearly so,
-        elimination in the null space by rank-revealing QR follows. "lu", "qr" (column-pivoted, also named "colpiv_qr"),
-        "complete_orthogonal" or "svd": the rows are reduced to independent ones by SVD, and the matrix of the motion
-        that they leave is factorised by this method.
-    tolerance
-        Tolerance of the rank, or (nc,) one for each row; see `KKTSolution`.
-
-    Raises
-    ------
-    ConstraintError
-        Wrong shapes, entries that are not finite, H not symmetric, or not positive definite on the null space of G.
-    """
-    return range_space_sparse(H, G, c, gamma, linear_solver=linear_solver, tolerance=tolerance)
-
-
 def null_space(
     H: ArrayLike,
     G: ArrayLike,
@@ -325,25 +275,31 @@ def null_space(
     """Solve H x - G^T lambda = c, G x = gamma with x = Y y + Z z, G Z = 0.
 
     (G Y) y = gamma; (Z^T H Z) z = Z^T (c - H Y y); (G Y)^T lambda = Y^T (H x - c). The bases Y and Z come from a QR
-    factorisation of G^T with pivoting and are never formed. RBDL's SolveConstrainedSystemNullSpace with right
-    multipliers (Nocedal and Wright 2006, section 16.2). H may be singular if the constraints make the motion unique.
+    factorisation of G^T with pivoting and are never formed (Nocedal and Wright 2006, section 16.2). It stands for
+    RBDL's SolveConstrainedSystemNullSpace, -Direct and -RangeSpaceSparse, with the opposite sign of lambda. H may be
+    singular if the constraints make the motion unique.
 
     Parameters
     ----------
-    H, G, c, gamma
-        As for `direct`.
+    H
+        (n, n) symmetric, positive definite on the null space of G.
+    G
+        (nc, n) rows; they can be redundant or zero, and more than n.
+    c, gamma
+        (n,) and (nc,) right-hand sides.
     linear_solver
-        None: Cholesky of Z^T H Z. Others as for `direct`.
+        None: Cholesky of Z^T H Z. "lu", "qr" (column-pivoted, also named "colpiv_qr"), "complete_orthogonal" or "svd":
+        the rows are reduced to independent ones by SVD, and Z^T H Z is factorised by this method.
     tolerance
         Tolerance of the rank, or (nc,) one for each row; see `KKTSolution`.
 
     Raises
     ------
     ConstraintError
-        As for `direct`.
+        Wrong shapes, entries that are not finite, H not symmetric, or not positive definite on the null space of G.
     """
     system, limit = read_operands(H, G, c, gamma, tolerance, linear_solver)
-    return solved("null_space", system, limit) if linear_solver is None else _factorised(system, limit, linear_solver)
+    return solved(system, limit) if linear_solver is None else _factorised(system, limit, linear_solver)
 
 
 def _factorised(system: System, tolerance: FloatArray, linear_solver: LinearSolver) -> KKTSolution:
@@ -356,62 +312,5 @@ def _factorised(system: System, tolerance: FloatArray, linear_solver: LinearSolv
     return make_solution(system, x * scale, rows.multipliers(rows.basis.T @ (H @ x - load)), rows.rank)
 
 
-def range_space_sparse(
-    H: ArrayLike,
-    G: ArrayLike,
-    c: ArrayLike,
-    gamma: ArrayLike,
-    *,
-    tree: Model | ArrayLike | None = None,
-    linear_solver: LinearSolver | None = None,
-    tolerance: float | ArrayLike | None = None,
-) -> KKTSolution:
-    """Solve H x - G^T lambda = c, G x = gamma through (G H^-1 G^T) lambda = gamma - G H^-1 c.
-
-    This is RBDL's SolveConstrainedSystemRangeSpaceSparse with the true branches of the tree: H = L^T L, and Y = L^-T
-    G^T has entries only from each row's bodies to the root (Featherstone 2008, sections 6.5 and 8.2). It is the fastest
-    method for trees with branches and few rows. It requires a positive definite H. Otherwise, or if rows are dependent
-    or nearly so, the null-space method is used.
-
-    Parameters
-    ----------
-    H, G, c, gamma
-        As for `direct`.
-    tree
-        Branches: a `Model`, or for each of the n degrees of freedom (n,) the next one towards the root, -1 for none.
-        Without it, all are one branch.
-    linear_solver
-        None: Cholesky. Others as for `direct`, without branches.
-    tolerance
-        Tolerance of the rank, or (nc,) one for each row; see `KKTSolution`.
-
-    Raises
-    ------
-    ConstraintError
-        As for `direct`; an entry of H between two branches that is not zero.
-    """
-    system, limit = read_operands(H, G, c, gamma, tolerance, linear_solver)
-    n = system.c.shape[0]
-    if linear_solver is not None:
-        return _factorised(system, limit, linear_solver)
-    if tree is None:
-        return solved("range_space_sparse", system, limit)
-    parents = _parents(tree, n)
-    from contactlab.multibody.kernels.mass_matrix import off_branch
-
-    at = off_branch(parents, system.H)
-    if at >= 0:
-        i, j = divmod(int(at), n)
-        raise ConstraintError("H", f"entry [{i}, {j}] is {system.H[i, j]:g}, but no branch of the tree holds both")
-    return solved("range_space_sparse", system, limit, parents)
-
-
-def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
-    """Return the parent degree of freedom (n,) of each one, -1 for roots, from a Model or a checked array."""
-    parents = dof_parents(tree) if isinstance(tree, Model) else np.asarray(tree)
-    if parents.dtype.kind not in "iu" or parents.shape != (n,):
-        detail = f"must be a Model or whole numbers of shape ({n},), got {parents.dtype} {parents.shape}"
-        raise ConstraintError("tree", detail)
-    if ((parents < -1) | (parents >= np.arange(n))).any():
-        raise ConstraintError("tree", f"each entry [i] must lie between -1 and i - 1, got {parents.tolist()}")
-    return parents.astype(np.int64)
+# The names of RBDL's other methods, which solve the same equations.
+direct = range_space_sparse = null_space

@@ -13,6 +13,7 @@ from contactlab.multibody.spatial.kernels.vectors import (
     cross,
     dot,
     linear,
+    put,
     put_spatial,
     subtract,
     times,
@@ -40,9 +41,8 @@ def append_contact(point: Vec3, normal: Vec3, gap: float, code: int, count: int,
 def flip_normals(rows: FloatArray, count: int) -> None:
     """Reverse the normals of the first ``count`` contacts, because A and B are exchanged."""
     for i in range(min(count, rows.shape[0])):
-        for j in range(3):
-            # subtracted from zero, so that a zero entry stays +0
-            rows[i, NORMAL + j] = 0.0 - rows[i, NORMAL + j]
+        # subtracted from zero, so that a zero entry stays +0
+        put(subtract((0.0, 0.0, 0.0), linear(rows[i])), rows[i, NORMAL:])
 
 
 @kernel

@@ -31,6 +31,7 @@ from contactlab.multibody.spatial.kernels.vectors import (
     copy,
     cross,
     dot,
+    fill,
     linear,
     put,
     put_spatial,
@@ -239,8 +240,7 @@ def support_face(shape: Posed, direction: Vec3, local: FloatArray, face: Polygon
         # a sphere or capsule: its core, moved out by the radius below
         radius = size[0]
         ids[0], ids[1] = 0, 1
-        for i in range(6):
-            polygon[i] = 0.0
+        fill(0.0, polygon[:6])
         if kind == CAPSULE:
             n = 2
             polygon[2], polygon[5] = -size[1], size[1]

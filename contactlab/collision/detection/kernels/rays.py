@@ -50,9 +50,8 @@ def slab_interval(o: float, d: float, low: float, high: float) -> tuple[float, f
 
 
 @kernel(inner=True)
-def box_interval(o: Vec3, d: Vec3, box: Any, limit: float) -> tuple[float, float]:
-    """Return the interval of a ray, up to ``limit``, in a box (6,) along the axes, array or tuple."""
-    entry, exit = 0.0, limit
+def box_interval(o: Vec3, d: Vec3, box: Any, entry: float, exit: float) -> tuple[float, float]:
+    """Return the part of an interval of a ray that is in a box (6,) along the axes, array or tuple."""
     for k in range(3):
         low, high = slab_interval(o[k], d[k], box[k], box[3 + k])
         entry, exit = max(entry, low), min(exit, high)
@@ -87,7 +86,7 @@ def mesh_hit(o: Vec3, d: Vec3, mesh: Posed, limit: float) -> tuple[float, Vec3]:
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
     best, at, node = math.inf, -1, 0
     while node < loops[header]:
-        entry, exit = box_interval(o, d, data[boxes + 6 * node :], min(best, limit))
+        entry, exit = box_interval(o, d, data[boxes + 6 * node :], 0.0, min(best, limit))
         row = header + 4 + 3 * node
         # rounding can miss a flat box, so that an interval empty to rounding still counts
         if entry > exit + 1e-9 * abs(exit):
@@ -111,7 +110,7 @@ def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: flo
     # interval of the ray in the bounding box of the field
     slack = 1e-9 * (dx + dy)
     far_x, far_y = dx * (nx - 1) + slack, dy * (ny - 1) + slack
-    entry, exit = box_interval(o, d, (-slack, -slack, size[5] - slack, far_x, far_y, size[6] + slack), limit)
+    entry, exit = box_interval(o, d, (-slack, -slack, size[5] - slack, far_x, far_y, size[6] + slack), 0.0, limit)
     if entry > exit:
         return NOWHERE
     # walk through the cells from the point of entry
@@ -190,12 +189,8 @@ def _in_solid(o: Vec3, d: Vec3, kind: int, size: FloatArray) -> tuple[float, flo
     """Return the interval of a ray in a sphere, box, cylinder or capsule, the union of a tube and two balls."""
     if kind == SPHERE:
         return _in_ball(o, d, 0.0, size[0])
-    entry, exit = -math.inf, math.inf
     if kind == BOX:
-        for i in range(3):
-            low, high = slab_interval(o[i], d[i], -size[i], size[i])
-            entry, exit = max(entry, low), min(exit, high)
-        return entry, exit
+        return box_interval(o, d, (-size[0], -size[1], -size[2], size[0], size[1], size[2]), -math.inf, math.inf)
     # the tube between the ends
     low, high = slab_interval(o[2], d[2], -size[1], size[1])
     entry, exit = _in_tube(o, d, size[0])
@@ -320,7 +315,7 @@ def first_hits(
         limit = reach
         for s in range(kinds.shape[0]):
             # skip shapes whose bounding box the ray misses
-            entry, exit = box_interval(o, d, boxes[s], limit)
+            entry, exit = box_interval(o, d, boxes[s], 0.0, limit)
             if entry > exit:
                 continue
             # the ray in the axes of the shape

@@ -1,9 +1,8 @@
 """Forward dynamics with constraints in one call: kinematics, forces, rows, factorisation, accelerations.
 
-`constrained_motion` has the range-space and null-space methods with a mass matrix, and unit forces through the
-articulated bodies without one. It returns rank and residual, or a code < 0 on failure
-(`contactlab.multibody.constraints.kernels.kkt_codes`). `DEPENDENT` of unit forces means that rows are linearly
-dependent, or that the free motion is not defined: then call it again with the null-space method.
+`constrained_motion` propagates unit forces through the articulated bodies, without a mass matrix. If rows are linearly
+dependent, or the free motion is not defined, it uses the null-space method with the mass matrix. It returns rank and
+residual, or a code < 0 on failure (`contactlab.multibody.constraints.kernels.kkt_codes`).
 
 Unit forces on rows are propagated through the articulated bodies to the root. The articulated-body factor is M^-1 = E^T
 D^-1 E, with the inward sweep E. For a unit force on row i, x_i = E G_i^T is zero off the paths from its bodies to the
@@ -15,8 +14,7 @@ The cost is O(links) for the factor and for each row, and one outward sweep. Kok
 dynamic constraints for animating articulated figures", call them test forces. For the sweeps see Featherstone (2008,
 section 7.3).
 
-With Y = D^-1/2 X the system is the one of the range-space method (`contactlab.multibody.constraints.kernels.kkt`),
-without M.
+With Y = D^-1/2 X the system is the one of `contactlab.multibody.constraints.kernels.kkt.solve_forces`.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from __future__ import annotations
 import math
 
 from contactlab.multibody.constraints.kernels.factorizations import largest_entry, row_tolerances
-from contactlab.multibody.constraints.kernels.kkt import are_clear, gram, solve_forces, solve_kkt
+from contactlab.multibody.constraints.kernels.kkt import are_clear, gram, solve_forces, solve_null_space
 from contactlab.multibody.constraints.kernels.kkt_codes import (
     BAUMGARTE,
     DEPENDENT,
@@ -44,6 +42,7 @@ from contactlab.multibody.kernels.dynamics import articulate, newton_euler, outw
 from contactlab.multibody.kernels.layout import NQ, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.mass_matrix import crba, world_inertias
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.kernels.vectors import add_to, copy, dot_pairs, fill, pair_of
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
@@ -100,13 +99,10 @@ def unit_responses(
     """
     m, nv = G.shape
     w = Y.shape[1]
-    for k in range(24 * (nv + 1)):
-        P[k] = 0.0
+    fill(0.0, P)
+    fill(0.0, touched)
     for j in range(nv):
-        touched[j] = 0.0
-        y = Y[j]
-        for i in range(w):
-            y[i] = 0.0
+        fill(0.0, Y[j])
     # Four rows at a time; in the last group the last row is repeated.
     for first in range(0, m, 4):
         one, two = G[first], G[min(first + 1, m - 1)]
@@ -206,8 +202,7 @@ def motion_by_unit_forces(
     Y, carried, touched, K, least = unit_force_views(work, nv, m)
     # Inward sweep: articulated inertias, and u = E (tau - h) in a.
     world_inertias(t, f.R, f.p, B)
-    for j in range(nv):
-        a[j] = tau[j]
+    copy(tau, a)
     if articulate(t, f.S, B, view_2d(W, start + 22 * nl, nl, 23), U, D, P, a) != GOOD:
         return DEPENDENT
     # Forces from the responses of the rows.
@@ -281,32 +276,29 @@ def constrained_motion(
     c = W[b + nv * nv : b + nv * nv + nv]
     alone = W[b + nv * nv + nv : b + nv * nv + 2 * nv]
     work = W[b + nv * nv + 2 * nv :]
+    # Load c = tau - h, by summing a copy of the forces from the tips to the root.
+    sums = view_2d(W, start + 22 * nl, nl, 6)
+    for i in range(nl):
+        copy(P[i], sums[i])
+    for i in range(nl - 1, -1, -1):
+        Pi = sums[i]
+        for j in range(t.iv[i], t.iv[i + 1]):
+            c[j] = tau[j] - dot_pairs(pair_of(f.S[j]), pair_of(Pi))
+        up = t.parent[i]
+        if up >= 0:
+            add_to(Pi, sums[up])
+    code = DEPENDENT
     if method == UNIT_FORCES and are_clear(tolerance, nv):
         code = motion_by_unit_forces(t, f, W, G, gamma, tau, work, a, forces, alone)
-    else:
-        # Load c = tau - h, by summing the forces from the tips to the root.
-        for i in range(nl - 1, -1, -1):
-            Pi = P[i]
-            for j in range(t.iv[i], t.iv[i + 1]):
-                s = f.S[j]
-                work_rate = s[0] * Pi[0] + s[1] * Pi[1] + s[2] * Pi[2] + s[3] * Pi[3] + s[4] * Pi[4] + s[5] * Pi[5]
-                c[j] = tau[j] - work_rate
-            up = t.parent[i]
-            if up >= 0:
-                Pu = P[up]
-                for k in range(6):
-                    Pu[k] += Pi[k]
+    if code == DEPENDENT:
         # Mass matrix; composite inertias overwrite accelerations and forces.
-        for i in range(nv):
-            row = H[i]
-            for j in range(nv):
-                row[j] = 0.0
+        H[:] = 0.0
         if crba(I, F, q, custom, W, VELOCITIES, H) != GOOD:
             return NOT_FINITE_RESULT, 0.0
-        # Solve by the method.
+        # Solve by the null-space method.
         for j in range(nv):
             alone[j] = abs(c[j]) / H[j, j] if H[j, j] > 0.0 else 0.0
-        code = solve_kkt(method, t.dof_parent, System(H, G, c, gamma), tolerance, work, a, forces)
+        code = solve_null_space(System(H, G, c, gamma), tolerance, work, a, forces)
     if code < 0:
         return code, 0.0
     residual = constraint_residual(G, a, gamma, alone, errors)

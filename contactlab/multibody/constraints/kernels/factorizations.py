@@ -48,6 +48,7 @@ from contactlab.multibody.constraints.kernels.kkt_codes import (
     RANK_TOLERANCE,
 )
 from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.kernels.vectors import copy, fill
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
@@ -106,8 +107,7 @@ def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: Float
     m = G.shape[0]
     if scale.shape[0] == 0:
         common = zero_floor(G, scale, 0) if m > 0 else 0.0
-        for i in range(m):
-            floor[i] = common
+        fill(common, floor)
         return
     off = False
     for i in range(error.shape[0]):
@@ -351,8 +351,7 @@ def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: Row
         s.noise[i] = tolerance[i] * tolerance[i]
         if not size[i] > 0.0 or tolerance[i] >= 1.0:
             size[i] = 0.0
-            for j in range(n):
-                row[j] = 0.0
+            fill(0.0, row)
         else:
             inverse = 1.0 / size[i]
             for j in range(n):
@@ -385,8 +384,7 @@ def targets(s: RowSpace, rank: int, gamma: FloatArray, y: FloatArray) -> None:
     # Dependent rows: least squares by the reflections of B, then back substitution.
     B = view_2d(s.B, 0, rank, m)
     x = s.x
-    for i in range(m):
-        x[i] = gamma[i]
+    copy(gamma, x)
     for k in range(rank):
         reflect(B, s.tau2, k, x)
     for k in range(rank - 1, -1, -1):
@@ -413,8 +411,7 @@ def multipliers(s: RowSpace, rank: int, mu: FloatArray, forces: FloatArray) -> N
         return
     # Dependent rows: substitution with the triangle of B, then its reflections.
     B = view_2d(s.B, 0, rank, m)
-    for i in range(m):
-        forces[i] = 0.0
+    fill(0.0, forces)
     for k in range(rank):
         value = mu[k]
         for i in range(k):

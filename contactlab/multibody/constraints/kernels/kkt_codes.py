@@ -1,7 +1,6 @@
 """Bits of quantities requested from the row kernel, codes and thresholds of the constrained solvers, lengths of memory.
 
-Free of numba. A result >= 0 of a solver is the rank of G. After `DEPENDENT` the caller uses the null-space method;
-`SINGULAR` - k is final.
+Free of numba. A result >= 0 of a solver is the rank of G.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ VELOCITY_ERROR: Final = 16
 # Outputs that need velocities.
 MOVING: Final = GAMMA | BAUMGARTE | VELOCITY_ERROR
 
-# Scratch of `constraint_rows`.
-SCRATCH: Final = 57
+# Scratch of `constraint_rows` and `row_rates`: motions, rotations and origins of two frames.
+SCRATCH: Final = 36
 
 
 def rows_size(nl: int, nv: int) -> int:
@@ -32,21 +31,20 @@ def rows_size(nl: int, nv: int) -> int:
 
 def row_rates_size(nl: int, nv: int) -> int:
     """Return the length for `row_rates`: kinematics, accelerations of links, rates of columns, scratch, wrenches."""
-    return head_size(nl, nv) + 12 * nl + 18 * nv + 102
+    return head_size(nl, nv) + 12 * nl + 18 * nv + SCRATCH
 
 
 #: Numbers of the methods in the kernels.
-RANGE_SPACE: Final = 0
-NULL_SPACE: Final = 1
-UNIT_FORCES: Final = 2
+NULL_SPACE: Final = 0
+UNIT_FORCES: Final = 1
 METHODS: Final = {
-    "direct": RANGE_SPACE,
-    "range_space_sparse": RANGE_SPACE,
+    "direct": UNIT_FORCES,
+    "range_space_sparse": UNIT_FORCES,
     "null_space": NULL_SPACE,
     "kokkevis": UNIT_FORCES,
 }
 
-# The rows are not clearly independent, or H is not clearly definite: use the rank-revealing method.
+# The rows are not clearly independent, or an inertia is missing: use the null-space method.
 DEPENDENT: Final = -2
 # H is singular for motions that the constraints permit: the motion is not determined.
 SINGULAR_INERTIA: Final = -3
@@ -63,10 +61,9 @@ CONFIGURATION: Final = 4.0
 MAX_UNCERTAIN: Final = 3e-2
 # and the relative error up to which a mechanism counts as assembled.
 NEARLY_ASSEMBLED: Final = 3e-2
-# Fast factorisations need pivots above these fractions of the original diagonal; smaller pivots lose digits.
+# `solve_forces` needs pivots above this fraction of the original diagonal; smaller pivots lose digits.
 CLEAR_PIVOT: Final = 1e-5
-CLEAR_LU_PIVOT: Final = 1e-8
-# They are used if at most this fraction of any row is rounding, because then their rank is correct.
+# It is used if at most this fraction of any row is rounding, because then its rank is correct.
 CLEAR_ROW: Final = 1e-4
 # Scales of residuals are at least this fraction of the largest row's terms.
 RESIDUAL_FLOOR: Final = 1e-6
@@ -91,30 +88,23 @@ def lanes(m: int) -> int:
     return (m + 4) // 4 * 4
 
 
-def range_space_size(n: int, m: int) -> int:
-    """Return the length for `kkt.solve_range_space`: Y, K, and vectors."""
-    return lanes(m) * (n + m + 1) + 3 * n + m + 1
-
-
 def unit_forces_size(n: int, m: int) -> int:
     """Return the length for unit forces: Y, forces carried inward, touched coordinates, K, and a vector."""
     return lanes(m) * (n + m + 1) + 25 * n + 24 + m
 
 
-def kkt_size(n: int, m: int) -> int:
-    """Return the larger of the two lengths."""
-    return max(range_space_size(n, m), null_space_size(n, m))
-
-
-def motion_start(nl: int, nv: int) -> int:
-    """Return the offset of the rows in the workspace of `constrained_motion`: after the workspace of `aba`."""
-    return head_size(nl, nv) + 45 * nl + 7 * nv
-
-
 def motion_size(nl: int, nv: int, m: int) -> int:
-    """Return the length for `constrained_motion`: workspace of `aba`, rows, H, c, and the largest of the solvers.
+    """Return the length for `constrained_motion`: workspace of `aba`, rows, H, c, and the larger of both solvers.
 
     The rows are the scratch of the row kernel, G, gamma, both errors, scales and tolerances.
     """
     rows = SCRATCH + m * nv + 5 * m
-    return motion_start(nl, nv) + rows + nv * nv + 2 * nv + max(unit_forces_size(nv, m), kkt_size(nv, m))
+    return (
+        head_size(nl, nv)
+        + 45 * nl
+        + 7 * nv
+        + rows
+        + nv * nv
+        + 2 * nv
+        + max(unit_forces_size(nv, m), null_space_size(nv, m))
+    )

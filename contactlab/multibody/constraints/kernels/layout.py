@@ -8,13 +8,27 @@ evaluated in Python. The functions after the views compute the kinematics of the
 
 from __future__ import annotations
 
-import math
 from typing import Final, NamedTuple
 
 from contactlab.multibody.kernels.layout import BODIES, LINKS, NV, Frames, Tree
 from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
 from contactlab.multibody.kernels.points import acceleration_at, frame_at
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
+from contactlab.multibody.spatial.kernels.vectors import (
+    Pair,
+    add,
+    copy,
+    cross,
+    dot,
+    fill,
+    norm,
+    rotate,
+    rotate_inverse,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 
@@ -102,36 +116,23 @@ def block_frames(
     frame_at(f.R, f.p, link, X[0:9], X[9:12], Rs, xs)
     frame_at(f.R, f.p, base, X[12:21], X[21:24], Rp, xp)
     if kind == CONTACT:
-        for k in range(9):
-            Rp[k] = 1.0 if k % 4 == 0 else 0.0
-        for k in range(3):
-            xp[k] = xs[k]
+        fill(0.0, Rp)
+        Rp[0] = Rp[4] = Rp[8] = 1.0
+        copy(xs, xp)
 
 
-@kernel(inline=True)
-def length_of(v: FloatArray, at: int) -> float:
-    """Return the length of v[at:at + 3]."""
-    return math.sqrt(v[at] * v[at] + v[at + 1] * v[at + 1] + v[at + 2] * v[at + 2])
-
-
-@kernel(inline=True)
+@kernel(inner=True)
 def about_root(
-    t: Tree, f: Frames, link: int, x: FloatArray, a: FloatArray, angular: float, linear: float
-) -> tuple[int, float, float, float, float]:
+    t: Tree, f: Frames, link: int, x: FloatArray, a: Pair, angular: float, linear: float
+) -> tuple[int, Vec3, float]:
     """Return the last degree of freedom that moves a link, -1 for the world, and the moment of a wrench at x.
 
     The moment is about the root's origin of the link's tree, followed by the size of its terms; zero for the world.
     """
     if link < 0:
-        return -1, 0.0, 0.0, 0.0, 0.0
-    o = f.p[t.root[link]]
-    dx = x[0] - o[0]
-    dy = x[1] - o[1]
-    dz = x[2] - o[2]
-    l = a[0] + (dy * a[5] - dz * a[4])
-    m = a[1] + (dz * a[3] - dx * a[5])
-    n = a[2] + (dx * a[4] - dy * a[3])
-    return t.iv[link + 1] - 1, l, m, n, angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
+        return -1, (0.0, 0.0, 0.0), 0.0
+    d = subtract(vector(x), vector(f.p[t.root[link]]))
+    return t.iv[link + 1] - 1, add(a[0], cross(d, a[1])), angular + linear * norm(d)
 
 
 @kernel
@@ -142,7 +143,7 @@ def fill_row(
     two: int,
     xs: FloatArray,
     xp: FloatArray,
-    a: FloatArray,
+    a: Pair,
     angular: float,
     linear: float,
     row: FloatArray,
@@ -156,32 +157,28 @@ def fill_row(
     terms: the largest (angular + |x| linear) |S_angular| + linear |S_linear| of its columns. It uses lengths of
     vectors, because an entry along an axis can be only rounding of a long vector.
     """
-    x = a[3]
-    y = a[4]
-    z = a[5]
-    j, l, m, n, far = about_root(t, f, one, xs, a, angular, linear)
-    k, b, c, d, away = about_root(t, f, two, xp, a, angular, linear)
+    x, y, z = a[1]
+    j, (l, m, n), far = about_root(t, f, one, xs, a, angular, linear)
+    k, (b, c, d), away = about_root(t, f, two, xp, a, angular, linear)
     scale = 0.0
     # Alternately towards the root, until the paths meet (at -1, beyond the root, if not before).
     while j != k:
         if j > k:
             s = f.S[j]
             row[j] = l * s[0] + m * s[1] + n * s[2] + x * s[3] + y * s[4] + z * s[5]
-            scale = max(scale, far * length_of(s, 0) + linear * length_of(s, 3))
+            scale = max(scale, far * norm(vector(s)) + linear * norm(vector_at(s, 3)))
             j = t.dof_parent[j]
         else:
             s = f.S[k]
             row[k] = -(b * s[0] + c * s[1] + d * s[2] + x * s[3] + y * s[4] + z * s[5])
-            scale = max(scale, away * length_of(s, 0) + linear * length_of(s, 3))
+            scale = max(scale, away * norm(vector(s)) + linear * norm(vector_at(s, 3)))
             k = t.dof_parent[k]
     # Degrees of freedom that both links share: the difference of the two wrenches, a pure moment.
-    l = (xs[1] - xp[1]) * z - (xs[2] - xp[2]) * y
-    m = (xs[2] - xp[2]) * x - (xs[0] - xp[0]) * z
-    n = (xs[0] - xp[0]) * y - (xs[1] - xp[1]) * x
+    moment = cross(subtract(vector(xs), vector(xp)), a[1])
     while j >= 0:
         s = f.S[j]
-        row[j] = l * s[0] + m * s[1] + n * s[2]
-        scale = max(scale, max(far, away) * length_of(s, 0))
+        row[j] = dot(moment, vector(s))
+        scale = max(scale, max(far, away) * norm(vector(s)))
         j = t.dof_parent[j]
     return scale
 
@@ -195,60 +192,40 @@ def bias_at(t: Tree, f: Frames, A: FloatArray, weight: float, link: int, x: Floa
             out[3 + k] += weight * t.gravity[k]
 
 
-@kernel
-def relative_pose(Rs: FloatArray, xs: FloatArray, Rp: FloatArray, xp: FloatArray, e: FloatArray) -> None:
-    """Fill e (6,) with sin(angle) axis of D = R_p^T R_s, then R_p^T (x_s - x_p)."""
-    for i in range(3):
-        # D[j, k] - D[k, j], each column of R_p times each of R_s.
-        j = (i + 2) % 3
-        k = (i + 1) % 3
-        skew = 0.0
-        shift = 0.0
-        for row in range(0, 9, 3):
-            skew += Rp[row + j] * Rs[row + k] - Rp[row + k] * Rs[row + j]
-        for row in range(3):
-            shift += Rp[3 * row + i] * (xs[row] - xp[row])
-        e[i] = 0.5 * skew
-        e[3 + i] = shift
+@kernel(inner=True)
+def relative_pose(Rs: FloatArray, xs: FloatArray, Rp: FloatArray, xp: FloatArray) -> Pair:
+    """Return sin(angle) axis of D = R_p^T R_s, and R_p^T (x_s - x_p)."""
+    turn = (0.0, 0.0, 0.0)
+    for k in range(0, 9, 3):
+        turn = add(turn, cross(vector_at(Rs, k), vector_at(Rp, k)))
+    return times(0.5, turn), rotate_inverse(Rp, subtract(vector(xs), vector(xp)))
 
 
-@kernel
-def line_between(xs: FloatArray, xp: FloatArray, a: FloatArray) -> float:
-    """Return the distance of xs from xp; fill a (6,) with (0, n), n from xp to xs, zero if they coincide."""
-    for k in range(3):
-        a[k] = 0.0
-        a[3 + k] = xs[k] - xp[k]
-    length = math.sqrt(a[3] * a[3] + a[4] * a[4] + a[5] * a[5])
-    for k in range(3, 6):
-        a[k] = a[k] / length if length > 0.0 else 0.0
-    return length
-
-
-@kernel(inline=True)
-def rotate(R: FloatArray, v: FloatArray, at: int, out: FloatArray) -> None:
-    """Fill out[at:at + 3] with R v[at:at + 3]."""
-    for i in range(3):
-        out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]
-
-
-@kernel
-def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: FloatArray, at: int) -> None:
-    """Add factor a[i:i + 3] x b[k:k + 3] to out[at:at + 3]."""
-    out[at] += factor * (a[i + 1] * b[k + 2] - a[i + 2] * b[k + 1])
-    out[at + 1] += factor * (a[i + 2] * b[k] - a[i] * b[k + 2])
-    out[at + 2] += factor * (a[i] * b[k + 1] - a[i + 1] * b[k])
-
-
-@kernel
-def line_turn(a: FloatArray, u: FloatArray, length: float, out: FloatArray) -> None:
-    """Fill out[:3] with n x u[3:] / length for a = (0, n): the angular velocity of a line, 0 if it has no length."""
-    for k in range(3):
-        out[k] = 0.0
+@kernel(inner=True)
+def line_between(xs: FloatArray, xp: FloatArray) -> tuple[float, Vec3]:
+    """Return the distance of xs from xp, and the unit vector n from xp to xs, zero if they coincide."""
+    d = subtract(vector(xs), vector(xp))
+    length = norm(d)
     if length > 0.0:
-        add_cross(a, 3, u, 3, 1.0 / length, out, 0)
+        d = d[0] / length, d[1] / length, d[2] / length
+    return length, d
 
 
-@kernel
-def dot6(a: FloatArray, b: FloatArray) -> float:
-    """Return a . b of six-vectors."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
+@kernel(inner=True)
+def line_turn(n: Vec3, u: Vec3, length: float) -> Vec3:
+    """Return the angular velocity n x u / length of a line, 0 if it has no length."""
+    return times(1.0 / length if length > 0.0 else 0.0, cross(n, u))
+
+
+@kernel(inner=True)
+def axis_of_row(row: FloatArray, kind: int, Rp: FloatArray, line: Vec3) -> Pair:
+    """Return the axis of a row in world axes, its wrench: turned with the predecessor, or along the line."""
+    if kind == DISTANCE:
+        return (0.0, 0.0, 0.0), line
+    return rotate(Rp, vector(row)), rotate(Rp, vector_at(row, 3))
+
+
+@kernel(inner=True)
+def turned(a: Pair, w: Vec3, more: float) -> Pair:
+    """Return a x w for both parts of a spatial vector, the linear one times ``more``."""
+    return cross(a[0], w), times(more, cross(a[1], w))

@@ -59,18 +59,16 @@ from contactlab.multibody.constraints.kernels.layout import (
     DISTANCE,
     LENGTH,
     SLIDING_LOOP,
-    add_cross,
+    axis_of_row,
     bias_at,
     block_frames,
     block_of,
-    dot6,
     fill_row,
-    length_of,
     line_between,
     line_turn,
     relative_pose,
-    rotate,
     rows_view,
+    turned,
 )
 from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
 from contactlab.multibody.kernels.dynamics import accelerations
@@ -78,6 +76,16 @@ from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.points import velocity_at
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.kernels.vectors import (
+    add_pairs,
+    copy,
+    dot_pairs,
+    fill,
+    norm,
+    pair_of,
+    subtract_pairs,
+    vector,
+)
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 
@@ -92,8 +100,7 @@ def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
         scale[i] = size
     if not is_zero_row(G[i], size):
         return False
-    for j in range(G.shape[1]):
-        G[i, j] = 0.0
+    fill(0.0, G[i])
     return True
 
 
@@ -121,81 +128,65 @@ def constraint_rows(
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = view_2d(W, f.start, nl, 6)
-    a = w[0:6]  # the row's wrench
-    u = w[6:12]  # relative velocity
-    c = w[12:18]  # relative acceleration
-    e = w[18:24]  # rotation error and shift, predecessor's axes
-    other = w[24:30]
-    Rs = w[30:39]
-    Rp = w[39:48]
-    xs = w[48:51]
-    xp = w[51:54]
-    turn = w[54:57]  # angular velocity of the axis: of the predecessor, or of the line of a distance
+    motion, other = w[0:6], w[6:12]
+    Rs, Rp, xs, xp = w[12:21], w[21:30], w[30:33], w[33:36]
     for block in range(r.frame.shape[0]):
         kind, one, two, first, last = block_of(r, block)
         # Relative pose of the two frames; a contact has no error, because its frame has no rotation.
         block_frames(r, block, f, Rs, xs, Rp, xp)
-        span = 0.0
+        span, line = 0.0, (0.0, 0.0, 0.0)
+        e = line, line
         if kind == DISTANCE:
-            span = line_between(xs, xp, a)
+            span, line = line_between(xs, xp)
         else:
-            relative_pose(Rs, xs, Rp, xp, e)
-        for k in range(3):
-            if kind == SLIDING_LOOP:
-                xp[k] = xs[k]
-        # Relative velocity, and angular velocity of the axis.
+            e = relative_pose(Rs, xs, Rp, xp)
+        # Twice the angular velocity of the axis for a point that moves over the other body.
+        more = 1.0
+        if kind == SLIDING_LOOP:
+            copy(xs, xp)
+            more = 2.0
+        # Relative velocity, and angular velocity of the axis: of the predecessor, or of the line of a distance.
         turns = moves = 0.0
+        u, c, turn = e, e, line
         if want & MOVING:
-            velocity_at(t, f.p, f.V, one, xs, u)
+            velocity_at(t, f.p, f.V, one, xs, motion)
             velocity_at(t, f.p, f.V, two, xp, other)
-            for k in range(6):
-                u[k] -= other[k]
-            for k in range(3):
-                turn[k] = other[k]
+            u, turn = subtract_pairs(pair_of(motion), pair_of(other)), vector(other)
             if kind == DISTANCE:
-                line_turn(a, u, span, turn)
+                turn = line_turn(line, u[1], span)
         # Relative acceleration, with the terms of an axis that turns; turns, moves: sizes of its terms.
         if want & GAMMA:
-            bias_at(t, f, A, weight, one, xs, c)
+            bias_at(t, f, A, weight, one, xs, motion)
             bias_at(t, f, A, weight, two, xp, other)
-            turning = length_of(turn, 0)
-            turns = length_of(c, 0) + length_of(other, 0) + turning * length_of(u, 0)
-            moves = length_of(c, 3) + length_of(other, 3) + turning * length_of(u, 3) + weight * length_of(t.gravity, 0)
-            for k in range(6):
-                c[k] -= other[k]
-            # (omega_p x a) . u = a . (u x omega_p), both halves of a; twice for a point that moves over the other.
-            add_cross(u, 0, turn, 0, 1.0, c, 0)
-            add_cross(u, 3, turn, 0, 2.0 if kind == SLIDING_LOOP else 1.0, c, 3)
+            a_s, a_p, turning = pair_of(motion), pair_of(other), norm(turn)
+            turns = norm(a_s[0]) + norm(a_p[0]) + turning * norm(u[0])
+            moves = norm(a_s[1]) + norm(a_p[1]) + turning * norm(u[1]) + weight * norm(vector(t.gravity))
+            # (omega_p x a) . u = a . (u x omega_p), both halves of a.
+            c = add_pairs(subtract_pairs(a_s, a_p), turned(u, turn, more))
         # Each row of the block: axis and error, Jacobian, rate and bias.
         for place in range(first, last):
             i = r.order[place]
             s = r.row[i]
-            angular = 0.0
-            linear = 1.0
+            a, axis = axis_of_row(s, kind, Rp, line), pair_of(s)
+            angular, extent, error = norm(axis[0]), norm(axis[1]), dot_pairs(axis, e)
             if kind == DISTANCE:
-                error = span - s[LENGTH]
-            else:
-                angular = length_of(s, 0)
-                linear = length_of(s, 3)
-                rotate(Rp, s, 0, a)
-                rotate(Rp, s, 3, a)
-                error = dot6(s, e)
+                angular, extent, error = 0.0, 1.0, span - s[LENGTH]
             zero = False
             if want & JACOBIAN:
-                size = fill_row(t, f, one, two, xs, xp, a, angular, linear, G[i])
+                size = fill_row(t, f, one, two, xs, xp, a, angular, extent, G[i])
                 zero = settle_row(G, scale, i, size)
                 if zero:
                     error = settled(error, size)
             if want & POSITION_ERROR:
                 phi[i] = error
             if want & MOVING:
-                rate = dot6(a, u)
+                rate = dot_pairs(a, u)
                 if want & VELOCITY_ERROR:
                     phid[i] = rate
                 if want & GAMMA:
-                    bias = dot6(a, c)
+                    bias = dot_pairs(a, c)
                     if zero:
-                        bias = settled(bias, angular * turns + linear * moves)
+                        bias = settled(bias, angular * turns + extent * moves)
                     gamma[i] = s[ACCELERATION] - bias
                     if want & BAUMGARTE:
                         gamma[i] -= 2.0 * s[ALPHA] * rate + s[BETA] * s[BETA] * error

@@ -6,6 +6,8 @@ Spatial vectors are arrays of six numbers, angular part first.
 
 from __future__ import annotations
 
+import math
+
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
@@ -63,6 +65,12 @@ def add_to(a: FloatArray, out: FloatArray) -> None:
 
 
 @kernel(inner=True)
+def pair_of(s: FloatArray) -> Pair:
+    """Return both parts of a spatial vector."""
+    return vector(s), linear(s)
+
+
+@kernel(inner=True)
 def put(v: Vec3, out: FloatArray) -> None:
     """Fill the first three numbers of an array."""
     out[0], out[1], out[2] = v
@@ -105,6 +113,18 @@ def add_pairs(a: Pair, b: Pair) -> Pair:
 
 
 @kernel(inner=True)
+def subtract_pairs(a: Pair, b: Pair) -> Pair:
+    """Return the difference of two spatial vectors."""
+    return subtract(a[0], b[0]), subtract(a[1], b[1])
+
+
+@kernel(inner=True)
+def dot_pairs(a: Pair, b: Pair) -> float:
+    """Return the inner product of two spatial vectors."""
+    return dot(a[0], b[0]) + dot(a[1], b[1])
+
+
+@kernel(inner=True)
 def subtract(a: Vec3, b: Vec3) -> Vec3:
     """Return a - b."""
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
@@ -126,6 +146,12 @@ def opposite(a: Vec3) -> Vec3:
 def dot(a: Vec3, b: Vec3) -> float:
     """Return the inner product a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel(inner=True)
+def norm(a: Vec3) -> float:
+    """Return the length of a vector."""
+    return math.sqrt(dot(a, a))
 
 
 @kernel(inner=True)

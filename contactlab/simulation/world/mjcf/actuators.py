@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.constraint_solver.model_problem import JointLimit, PositionDrive
+from contactlab.constraint_solver.model_problem.drives import PositionDrive
+from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody.constraints import LoopConstraint
 from contactlab.multibody.spatial import Transform
 from contactlab.simulation.world.builder import WorldBuilder

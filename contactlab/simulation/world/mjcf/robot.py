@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraint_solver.model_problem import PositionDrive
+from contactlab.constraint_solver.model_problem.drives import PositionDrive
 from contactlab.multibody import Model, MultibodyError, body_poses, nonlinear_effects
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only

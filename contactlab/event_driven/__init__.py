@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from contactlab.event_driven.phase import EventError, InconsistentContact
-from contactlab.event_driven.recording import Event, EventKind, EventRecording
+from contactlab.event_driven.recording import EventError, EventRecording, InconsistentContact
 from contactlab.event_driven.stepper import EventDriven
+from contactlab.event_driven.trace import Event, EventKind
 from contactlab.event_driven.transition import EventKink, Transition, transition
 from contactlab.naming import module_hooks
 

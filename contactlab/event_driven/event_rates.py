@@ -23,8 +23,8 @@ import numpy as np
 
 from contactlab.event_driven.candidates import BallHalfSpacePair, Candidate
 from contactlab.event_driven.modes import impact_problem, jamming_impact, law_of, plastic_impact
-from contactlab.event_driven.phase import SLOW, ContactMode, Jump, Mode, Phase, RunTrace, solve_rows
-from contactlab.event_driven.recording import EventKind
+from contactlab.event_driven.phase import SLOW, ContactMode, Mode, Phase, solve_rows
+from contactlab.event_driven.trace import EventKind, Jump, RunTrace
 from contactlab.impact import ImpactLaw
 from contactlab.impact.collision import coefficients
 from contactlab.impact.law import RestitutedLaw
@@ -184,7 +184,7 @@ def smooth_rates(
     ``sides`` are its contacts with their modes. Slip slower than ``part`` times the phase's speed of slow slip keeps
     its direction; more columns, two for each side, are the derivatives by these directions.
     """
-    model, nv, o = layout.model, layout.model.nv, course.stepper
+    model, nv, o = layout.model, layout.model.nv, course.options
     phase = phase_of(course, layout, sides, part)
     instant, _, forces = phase.forces(t, y)
     rates = tuple(contact_rates(model, instant.kin, forces.a, layout.candidates[side.index]) for side in sides)
@@ -235,7 +235,7 @@ def smooth_rates(
 
 def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], part: float = 1.0) -> Phase:
     """Return the phase that the run integrated; ``part`` scales the speed below which slip keeps its direction."""
-    o = course.stepper
+    o = course.options
     return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
 
 
@@ -346,7 +346,7 @@ def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> t
     """
     nv, v = layout.model.nv, jump.event.v_minus
     pairs = [layout.candidates[k] for k in jump.pairs]
-    law = law_of(course.stepper.impact, pairs)
+    law = law_of(course.options.impact, pairs)
     given = _law_restitution(layout, jump, law)
     bounds: dict[int, tuple[float, float]] = {}
     for i, k in enumerate(jump.pairs):
@@ -407,7 +407,7 @@ def _after(
     if "mu" in layout.wrt:
         more = way[layout.of("mu")]
         pairs = [replace(pair, mu=pair.mu + float(more[k])) for k, pair in zip(jump.pairs, pairs, strict=True)]
-    data = impact_problem(model, kin, [pair.local(model, kin) for pair in pairs], pairs, course.stepper.edges)
+    data = impact_problem(model, kin, [pair.local(model, kin) for pair in pairs], pairs, course.options.edges)
     if jump.event.kind is EventKind.ZENO:
         return plastic_impact(data)
     if jump.event.kind is EventKind.JAM:

@@ -17,7 +17,8 @@ from contactlab.constraint_solver.acceleration import form_acceleration_lcp
 from contactlab.constraint_solver.solution import AccelerationSolution, ConstraintSolveError
 from contactlab.constraint_solver.solver import ConstraintSolver
 from contactlab.event_driven.candidates import Candidate, PairKinematics
-from contactlab.event_driven.phase import ContactMode, InconsistentContact, Instant, Mode, Phase
+from contactlab.event_driven.phase import ContactMode, Instant, Mode, Phase
+from contactlab.event_driven.recording import InconsistentContact
 from contactlab.impact import ImpactLaw, ImpactProblem, Newton
 from contactlab.impact.collision import pyramid_tangents
 from contactlab.impact.single import NoSeparationError, single_impact

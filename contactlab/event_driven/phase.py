@@ -8,9 +8,6 @@ The rows are of the closed contacts: sticking ones with both tangents, sliding o
 
 c, the stabilisation, only removes the drift from the integrator's errors. Forces of redundant contacts are the
 least-squares solution.
-
-The trace of a run, with its arcs of smooth motion and the jumps between them, is kept for derivatives. The errors of
-runs that stop are also here.
 """
 
 from __future__ import annotations
@@ -19,62 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from contactlab.event_driven.candidates import Candidate, PairKinematics
 from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
 from contactlab.multibody.spatial.arrays import FloatArray
-from problem_data import ConstraintAccelProblemData
-
-if TYPE_CHECKING:
-    from contactlab.event_driven.recording import Event, EventRecording
-    from contactlab.event_driven.stepper import EventDriven
-
-
-class EventError(RuntimeError):
-    """A run that had to stop; ``recording`` has everything before.
-
-    Attributes
-    ----------
-    time
-        Time [s].
-    recording
-        The run so far.
-    """
-
-    def __init__(self, message: str, *, time: float, recording: EventRecording | None = None) -> None:
-        super().__init__(message)
-        self.time, self.recording = time, recording
-
-
-class InconsistentContact(EventError):
-    """Rigid friction has no acceleration, or several, at this state: Painleve's paradox.
-
-    Attributes
-    ----------
-    contacts
-        Names of the sliding contacts whose normal response is not positive.
-    solutions
-        Number of solutions of the acceleration-level LCP, by enumeration; -1 if it is too large to enumerate.
-    problem
-        The problem, for `problem_data.save`.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        time: float,
-        contacts: tuple[str, ...],
-        solutions: int,
-        problem: ConstraintAccelProblemData,
-        recording: EventRecording | None = None,
-    ) -> None:
-        super().__init__(message, time=time, recording=recording)
-        self.contacts, self.solutions, self.problem = contacts, solutions, problem
-
 
 Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
 
@@ -230,38 +178,3 @@ def coupling(model: Model, v: FloatArray) -> FloatArray:
     for _, at in rotations(model):
         W[at : at + 3, at : at + 3] = np.cross(np.eye(3), v[at : at + 3])
     return W
-
-
-@dataclass(frozen=True, eq=False)
-class Jump:
-    """A jump of the velocity: an impact, a plastic impact or a jamming impact."""
-
-    event: Event
-    pairs: tuple[int, ...]  # numbers of the contacts in its law, in their order
-
-
-@dataclass(frozen=True, eq=False)
-class Arc:
-    """Smooth motion with fixed modes, and the events before and after it."""
-
-    jumps: tuple[Jump, ...]  # at its start, in their order
-    sides: tuple[ContactMode, ...]
-    unloaded: tuple[int, ...]  # closed without a force
-    start: float
-    end: float
-    # y = (q, v), after the jumps and at the end.
-    y: FloatArray
-    y_end: FloatArray
-    # Event at the end: ("gap", contact), or "force", "slip", "response", "cone" with the index in ``sides``; empty at
-    # the end of the run.
-    ended: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class RunTrace:
-    """A run: its stepper, the applied force, which may be constant, and its arcs; the last may be a point."""
-
-    stepper: EventDriven
-    tau: Tau
-    constant: bool
-    arcs: tuple[Arc, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,20 +23,9 @@ from contactlab.event_driven.modes import (
     law_of,
     plastic_impact,
 )
-from contactlab.event_driven.phase import (
-    SLOW,
-    Arc,
-    ContactMode,
-    EventError,
-    InconsistentContact,
-    Jump,
-    Mode,
-    Phase,
-    RunTrace,
-    Tau,
-    slip_direction,
-)
-from contactlab.event_driven.recording import Event, EventKind, EventRecording
+from contactlab.event_driven.phase import SLOW, ContactMode, Mode, Phase, Tau, slip_direction
+from contactlab.event_driven.recording import EventError, EventRecording, InconsistentContact
+from contactlab.event_driven.trace import Arc, Event, EventKind, EventOptions, Jump, RunTrace
 from contactlab.impact.collision import pyramid_tangents
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.multibody.spatial.arrays import FloatArray
@@ -44,9 +33,6 @@ from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
 from problem_data import ConstraintVelProblemData
-
-if TYPE_CHECKING:
-    from contactlab.event_driven.stepper import EventDriven
 
 _MAX_AT_ONCE = 100
 # Fraction of the energy: a larger gain by an impact is reported.
@@ -58,7 +44,7 @@ _SLACK = 1e-5
 class Run:
     """One run in progress."""
 
-    def __init__(self, options: EventDriven, world: World, start: StepperState, tau: Tau, constant: bool) -> None:
+    def __init__(self, options: EventOptions, world: World, start: StepperState, tau: Tau, constant: bool) -> None:
         if world.model.packed.custom:
             raise SimulationConfigError("world", "has custom joints: event-driven runs need q' = v or unit quaternions")
         self.options, self.world, self.model, self.tau, self.constant = options, world, world.model, tau, constant

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.collision import ContactError, check_edges
 from contactlab.event_driven.recording import EventRecording
-from contactlab.impact import ImpactLaw
+from contactlab.event_driven.run import Run
+from contactlab.event_driven.trace import EventOptions
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.multibody.spatial.errors import warn_caller
 from contactlab.simulation.recording.notices import ImplausibleWarning
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class EventDriven:
+class EventDriven(EventOptions):
     """Smooth motion by an adaptive integrator between located events, with an impact law at impacts.
 
     Between events every closed contact has a mode, stick or slip, with friction exactly against its slip, and forces
@@ -76,43 +76,6 @@ class EventDriven:
     Journal of Mechanics A 18 (1999).
     """
 
-    impact: ImpactLaw | None = None
-    rtol: float = 1e-9
-    atol: float = 1e-11
-    max_step: float = 0.02
-    output_step: float | None = None
-    edges: int = 16
-    gap_tolerance: float = 1e-9
-    rest_speed: float = 1e-9
-    slip_speed: float = 1e-8
-    zeno_interval: float = 1e-5
-    max_events: int = 100_000
-    stabilisation: float = 20.0
-    on_inconsistency: Literal["raise", "impulse", "open"] = "raise"
-
-    def __post_init__(self) -> None:
-        positive = ("rtol", "atol", "max_step", "gap_tolerance", "rest_speed", "slip_speed")
-        for name in (*positive, "zeno_interval", "stabilisation"):
-            value = finite_number(
-                getattr(self, name), name, SimulationConfigError, positive=name in positive, least=0.0
-            )
-            object.__setattr__(self, name, value)
-        if self.output_step is not None:
-            finite_number(self.output_step, "output_step", SimulationConfigError, positive=True)
-        if self.max_events < 1:
-            raise SimulationConfigError("max_events", f"must be at least 1, got {self.max_events}")
-        if self.on_inconsistency not in ("raise", "impulse", "open"):
-            detail = f"must be 'raise', 'impulse' or 'open', got {self.on_inconsistency!r}"
-            raise SimulationConfigError("on_inconsistency", detail)
-        if self.impact is not None and (isinstance(self.impact, type) or not isinstance(self.impact, ImpactLaw)):
-            raise SimulationConfigError(
-                "impact", f"must be a law with title, solve and of_materials, got {self.impact!r}"
-            )
-        try:
-            object.__setattr__(self, "edges", check_edges(self.edges))
-        except ContactError as error:
-            raise SimulationConfigError("edges", error.detail) from error
-
     def run(
         self,
         world: World,
@@ -155,8 +118,6 @@ class EventDriven:
         EventError
             Too many events, or the integrator failed.
         """
-        from contactlab.event_driven.run import Run
-
         seconds = finite_number(duration, "duration", SimulationConfigError, least=0.0)
         start = world.initial_state() if state is None else state
         applied = with_wrenches(world, tau, f_ext)

@@ -30,8 +30,9 @@ from contactlab.event_driven.event_rates import (
     phase_of,
     smooth_rates,
 )
-from contactlab.event_driven.phase import Arc, ContactMode, Mode, RunTrace, coupling
-from contactlab.event_driven.recording import EventKind, EventRecording
+from contactlab.event_driven.phase import ContactMode, Mode, coupling
+from contactlab.event_driven.recording import EventRecording
+from contactlab.event_driven.trace import Arc, EventKind, RunTrace
 from contactlab.multibody import kinematics
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.simulation.world.errors import SimulationConfigError
@@ -108,7 +109,7 @@ class TransitionIntegrator:
             dq = self.X[nv:] - coupling(self.layout.model, v) @ self.X[:nv]
             return np.concatenate((phase.q_rate(q, v), now.a, dq.ravel(), self._total(now.by).ravel()))
 
-        o, model = self.course.stepper, self.layout.model
+        o, model = self.course.options, self.layout.model
         closed = {side.index for side in arc.sides} | set(arc.unloaded)
         passed = [(k, one) for k, one in enumerate(self.layout.candidates) if k not in closed]
 
@@ -199,7 +200,7 @@ class TransitionIntegrator:
         slides = any(side.index == hit.contact and side.mode is Mode.SLIDE for side in arc.sides)
         across = before.speed(place) if what == "slip" and slides else 0.0
         # Slow slip that ends across its direction continues in another, by a convention of the run.
-        if self.course.stepper.slip_speed < across < SLOW_FRACTION * before.slow:
+        if self.course.options.slip_speed < across < SLOW_FRACTION * before.slow:
             self._kink(t, [hit.contact], "turns at rest", across)
         self.X = self.X + np.outer(before.flow, dt)
         coned = self._cone_direction_rate(before, hit.place, dt) if what == "cone" else None
@@ -287,7 +288,7 @@ class TransitionIntegrator:
         D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
         for i in self._slow(arc, after):
             side, rows = arc.sides[i], slice(2 * i, 2 * i + 2)
-            if after.speed(i) > self.course.stepper.slip_speed:
+            if after.speed(i) > self.course.options.slip_speed:
                 D[rows] = self._total(after.turning(i)[:, : self.layout.width])
             elif coned is not None and side.index == contact:
                 D[rows] = coned

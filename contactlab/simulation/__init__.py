@@ -89,6 +89,9 @@ from contactlab.simulation.world import (
     VisualMesh,
     World,
     WorldBuilder,
+    load_mjcf,
+    load_mjcf_world,
+    load_urdf_world,
     sensors,
 )
 
@@ -104,7 +107,8 @@ __all__ = [
     "Recording", "Rollout", "Simulation", "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep",
     "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable",
     "VerificationFailure", "VerificationReport", "Visual", "VisualMesh", "WorstCertificate", "Wrench", "World",
-    "WorldBuilder", "transfer_state", "gradient", "linearize", "parameter", "find_contacts", "rollout", "sensors",
+    "WorldBuilder", "load_mjcf", "load_mjcf_world", "load_urdf_world",
+    "transfer_state", "gradient", "linearize", "parameter", "find_contacts", "rollout", "sensors",
     "simulate", "transition", "verify",
 ]  # fmt: skip
 __all__ += drives.__all__

@@ -17,10 +17,10 @@ import numpy as np
 
 from contactlab.constraint_solver.model_problem.drives import DRIVE_NAMES, Drive, DriveTerm, RowKind
 from contactlab.constraint_solver.model_problem.options import BridgeError, JointLimit, as_tuple, at_least_zero
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
-from contactlab.multibody.model import WORLD, Model
-from contactlab.multibody.packing import Structure, motions
+from contactlab.multibody.model import Model, Structure, motions
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.spatial.errors import close_names
 

@@ -27,7 +27,7 @@ from contactlab.lab.studies.identification.report import arm_log
 from contactlab.lab.studies.identification.tosses import cube_tosses, planar_impacts
 from contactlab.lab.studies.planar_laws import planar_impulses
 from contactlab.multibody.spatial import quaternion
-from contactlab.simulation import ImplausibleWarning, TimeStepping, World, rollout
+from contactlab.simulation import ImplausibleWarning, TimeStepping, load_urdf_world, rollout
 
 FloatArray = NDArray[np.float64]
 #: Recordings, their true parameters, and the start of the search.
@@ -91,14 +91,14 @@ ARM["mass:lower"] = 1.2
 
 def arm_set(seed: int, samples: int = 801) -> Made:
     """Make two links under known torques, with noise in the angles; one link is heavier than described."""
-    world = World.from_urdf(PENDULUM, ground=False)
+    world = load_urdf_world(PENDULUM, ground=False)
     return arm_log(arm_log_of(seed, samples), world, threads=1), ARM, {}
 
 
 def arm_log_of(seed: int, samples: int = 801, noise: float = 2e-4) -> ArmLog:
     """Return its recording."""
     rng = np.random.default_rng(seed)
-    world = World.from_urdf(PENDULUM, ground=False)
+    world = load_urdf_world(PENDULUM, ground=False)
     dt, h = 0.005, 0.001
     t: FloatArray = dt * np.arange(samples, dtype=np.float64)
     phase = rng.uniform(0.0, 2.0 * np.pi, 4)

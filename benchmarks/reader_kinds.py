@@ -107,20 +107,20 @@ def read_experiment(path: Path) -> object:
 
 
 def read_urdf(path: Path) -> object:
-    from contactlab.multibody import Model
-    from contactlab.simulation import World
+    from contactlab.multibody import load_urdf
+    from contactlab.simulation import load_urdf_world
 
     (path.parent / "part.stl").write_bytes(stl())
-    model = Model.from_urdf(path)
-    world = World.from_urdf(path)
+    model = load_urdf(path)
+    world = load_urdf_world(path)
     assert np.isfinite(world.initial_q).all()
     return model
 
 
 def read_mjcf(path: Path) -> object:
-    from contactlab.simulation import World
+    from contactlab.simulation import load_mjcf_world
 
-    world = World.from_mjcf(path)
+    world = load_mjcf_world(path)
     assert np.isfinite(world.initial_q).all()
     return world
 

@@ -27,7 +27,7 @@ from simulation_scenes import (
 
 from contactlab.collision import Box, Capsule, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.constraint_solver import PositionDrive
-from contactlab.multibody import Model
+from contactlab.multibody import Model, load_urdf
 from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.simulation import (
     Batch,
@@ -55,7 +55,7 @@ def world(scene: Scene, *, drives: bool = False) -> World:
         inertia = RigidInertia(body.mass, inertia=np.diag(body.inertia))
         builder.add_free_body(f"body {i}", inertia, _shape(body), material, body.pose, body.velocity)
     if scene.reference is not None:
-        model = Model.from_urdf(URDF, floating_base=True)
+        model = load_urdf(URDF, floating_base=True)
         q = model.neutral
         q[:3] = 0.0, 0.0, standing_height()
         q[_order(model, "q")] = scene.reference(0.0)

@@ -108,7 +108,7 @@ _FOREIGN: dict[str, dict[str, str]] = {
         _MULTIBODY + "hierarchy_overview": "GetModelHierarchy",
         _MULTIBODY + "dof_overview": "GetModelDOFOverview",
         _MULTIBODY + "body_origins_overview": "GetNamedBodyOriginsOverview",
-        _MULTIBODY + "Model.from_urdf": "URDFReadFromFile URDFReadFromString loadModel",
+        _MULTIBODY + "load_urdf": "URDFReadFromFile URDFReadFromString loadModel",
         _MULTIBODY + "ModelBuilder.remove_body, of a model that was read": "PartialURDFReadFromFile "
         "PartialURDFReadFromString",
         _MULTIBODY + "ModelBuilder.add_body": "AddBody AppendBody AddBodyCustomJoint AddBodySphericalJoint",
@@ -209,10 +209,10 @@ _FOREIGN: dict[str, dict[str, str]] = {
         "lcp.residuals": "IsSolution ComputeZeroTolerance",
     },
     "Pinocchio": {
-        _MULTIBODY + "Model.from_urdf": "buildModelFromUrdf buildModelFromXML",
-        "contactlab.simulation.World.from_mjcf": "buildModelFromMJCF",
-        "contactlab.simulation.World.from_urdf": "buildGeomFromUrdf",
-        _MULTIBODY + "Model.reduced": "buildReducedModel",
+        _MULTIBODY + "load_urdf": "buildModelFromUrdf buildModelFromXML",
+        "contactlab.simulation.load_mjcf_world": "buildModelFromMJCF",
+        "contactlab.simulation.load_urdf_world": "buildGeomFromUrdf",
+        _MULTIBODY + "lock_joints": "buildReducedModel",
         _MULTIBODY + "ModelBuilder.add_body": "addJoint appendBodyToJoint addFrame",
         _MULTIBODY + "ModelBuilder.add_spec": "appendModel",
         _MULTIBODY + "random_configuration": "randomConfiguration",

@@ -4,7 +4,14 @@ import numpy as np
 from urdf_texts import inertial, joint, link, robot
 
 from contactlab.constraint_solver import ContactPoint, VelocityDrive
-from contactlab.multibody import Model, UrdfModel, kinematics, nonlinear_effects, point_jacobian, point_position
+from contactlab.multibody import (
+    UrdfModel,
+    kinematics,
+    load_urdf,
+    nonlinear_effects,
+    point_jacobian,
+    point_position,
+)
 
 LEGS = ("fl", "fr", "rl", "rr")
 HIP, THIGH, KNEE = 0.0, 0.5, -1.0
@@ -46,7 +53,7 @@ def quadruped_text() -> str:
 
 
 def quadruped() -> UrdfModel:
-    return Model.from_urdf(quadruped_text(), floating_base=True)
+    return load_urdf(quadruped_text(), floating_base=True)
 
 
 def stance(model: UrdfModel) -> np.ndarray:

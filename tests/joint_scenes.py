@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
+from contactlab.multibody import load_urdf
 from contactlab.multibody.constraints import LoopConstraint
 from contactlab.simulation import (
     Box,
     HalfSpace,
     JointLimit,
     Material,
-    Model,
     ModelBuilder,
     PositionDrive,
     RigidInertia,
@@ -104,7 +104,7 @@ GRIPPER = """<robot name="gripper">
 def gripper(force: float = 8.0) -> World:
     """A parallel gripper, fixed in the air, that closes on a cube of 0.2 kg and holds it by friction."""
     builder = WorldBuilder((0.0, 0.0, -G))
-    builder.add_model(Model.from_urdf(GRIPPER), [0.048, 0.048])
+    builder.add_model(load_urdf(GRIPPER), [0.048, 0.048])
     grip = Material(0.8)
     # Round tips: with pads the load of their corners is not unique, and neither is their resistance to rotation.
     for finger, side in (("left", -0.01), ("right", 0.01)):

@@ -20,7 +20,7 @@ from contactlab.constraint_solver import (
     problem_data_from,
     softening,
 )
-from contactlab.multibody import Model, ModelBuilder, MultibodyError, RigidInertia, joints, kinematics
+from contactlab.multibody import Model, ModelBuilder, MultibodyError, RigidInertia, joints, kinematics, load_urdf
 from problem_data import ConstraintForces
 
 SOLVER = ConstraintSolver()
@@ -47,7 +47,7 @@ def pushed(force: float, **options):
 
 def test_limits_of_the_description_are_the_default() -> None:
     """A description's limits have rows near their ends, at acceleration level at their ends; None leaves them out."""
-    model = Model.from_urdf(pair(inside="<axis xyz='0 1 0'/><limit lower='-0.5' upper='1' effort='1' velocity='1'/>"))
+    model = load_urdf(pair(inside="<axis xyz='0 1 0'/><limit lower='-0.5' upper='1' effort='1' velocity='1'/>"))
     for q, labels in ((0.995, ["upper limit of j"]), (0.5, []), (-0.5, ["lower limit of j"])):
         problem = problem_data_from(model, [q], [0.0], h=H)
         assert [row.label for row in problem.rows.velocity.L] == labels
@@ -115,7 +115,7 @@ def test_dry_friction_opposes_motion(speed) -> None:
 
 def test_dry_friction_of_the_description_is_the_default() -> None:
     """A description's friction gives boxed rows; None leaves them out, and an impact has none."""
-    model = Model.from_urdf(pair(kind="continuous", inside="<axis xyz='0 1 0'/><dynamics friction='0.7' damping='0'/>"))
+    model = load_urdf(pair(kind="continuous", inside="<axis xyz='0 1 0'/><dynamics friction='0.7' damping='0'/>"))
     problem = problem_data_from(model, [0.0], [0.0], h=H)
     np.testing.assert_array_equal([problem.velocity.lo, problem.velocity.hi], [[-0.7], [0.7]])
     assert problem.rows.velocity.B[0].bounds == (-0.7, 0.7)
@@ -150,7 +150,7 @@ def test_mimic_relations_are_bilateral_rows() -> None:
             "follow", "continuous", "a", "c", "<axis xyz='0 1 0'/><mimic joint='lead' multiplier='-2' offset='0.1'/>"
         ),
     )
-    model = Model.from_urdf(text)
+    model = load_urdf(text)
     v = np.zeros(2)
     lead, follow = (model.joint_data[name].v.start for name in ("lead", "follow"))
     v[lead], v[follow] = 1.0, -2.0

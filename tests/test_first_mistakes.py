@@ -19,6 +19,7 @@ from contactlab.simulation import (
     Transform,
     World,
     WorldBuilder,
+    load_urdf_world,
     simulate,
 )
 
@@ -55,9 +56,9 @@ def test_a_robot_stands_with_joints_at_angles() -> None:
     start = builder.build().initial_q
     np.testing.assert_allclose(start, [1, 0, 0.3 * 0.5 + 0.02, 1, 0, 0, 0, np.pi / 3], atol=1e-12)
     np.testing.assert_array_equal(
-        World.from_urdf(DOG, floating_base=True, q={"hip": np.pi / 3}).initial_q[1:], start[1:]
+        load_urdf_world(DOG, floating_base=True, q={"hip": np.pi / 3}).initial_q[1:], start[1:]
     )
-    np.testing.assert_array_equal(World.from_urdf(DOG, q={"hip": 0.5}).initial_q, [0.5])
+    np.testing.assert_array_equal(load_urdf_world(DOG, q={"hip": 0.5}).initial_q, [0.5])
     assert_messages(
         SimulationConfigError,
         (

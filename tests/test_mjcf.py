@@ -10,7 +10,7 @@ import pytest
 from mjcf_texts import written
 
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects
-from contactlab.simulation import ConvexPoints, HeightField, TimeStepping, World, simulate
+from contactlab.simulation import ConvexPoints, HeightField, TimeStepping, load_mjcf_world, simulate
 from contactlab.simulation.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 from contactlab.simulation.world.mjcf.source import TABLE, AttributeSupport, row_of, unknown_attributes
 
@@ -72,7 +72,7 @@ def test_what_is_left_out_is_named(mujoco, tmp_path):
     for word in ("ref", "'first'", "'string'"):
         assert word in notes
     with pytest.warns(MjcfWarning, match="string"):
-        World.from_mjcf(file)
+        load_mjcf_world(file)
     assert load_mjcf(written(tmp_path, texts.ARM, "arm.xml")).notes == ()
 
 
@@ -143,7 +143,7 @@ def test_a_ball_comes_to_rest_on_the_height_field(mujoco, tmp_path):
     # MuJoCo touches within its own tolerance of the same place.
     assert abs(recording.contacts_at(recording.n_steps - 1).gap).max() < 1e-3
     assert d.ncon >= 1 or mujoco.mj_geomDistance(m, d, 0, 1, 0.1, None) < 2e-3
-    aside = World.from_mjcf(file, keyframe="aside")
+    aside = load_mjcf_world(file, keyframe="aside")
     assert aside.initial_q[:3] == pytest.approx((0.5, 0.2, 0.8))
     assert aside.initial_v[2] == -1.0
     with pytest.raises(MjcfError, match="'none'"):
@@ -184,7 +184,7 @@ def test_includes_within_the_folder_are_read(mujoco, tmp_path):
     """An include in the file's own folder is followed."""
     written(tmp_path, f"<mujoco><worldbody>{BODY}</worldbody></mujoco>", "part.xml")
     file = written(tmp_path, '<mujoco><include file="part.xml"/></mujoco>')
-    assert World.from_mjcf(file).model.names == ("b",)
+    assert load_mjcf_world(file).model.names == ("b",)
 
 
 def test_without_mujoco_the_error_names_the_extra(tmp_path, monkeypatch):

@@ -29,6 +29,7 @@ from contactlab.multibody import (
     joints,
     kinematics,
     linear_momentum,
+    load_urdf,
     mass_matrix,
     point_acceleration_6d,
     point_acceleration_derivatives,
@@ -43,7 +44,7 @@ from contactlab.multibody.spatial import RigidInertia, Transform
 
 def with_rotors_and_own_joints(seed: int) -> Model:
     """A random tree of every joint, with joints of the user's own here and there, and rotors."""
-    rng, builder = np.random.default_rng(seed), random_tree(seed, 5).builder()
+    rng, builder = np.random.default_rng(seed), ModelBuilder.from_model(random_tree(seed, 5))
     for k, joint in enumerate((Cam(), joints.Revolute((1, 2, 3)), Cylindrical(), joints.FloatingBase())):
         placement, inertia = random_body(rng)
         armature = rng.uniform(0.0, 0.3, joint.nv)
@@ -91,7 +92,7 @@ def test_robots() -> None:
     arms, walkers = ("panda", "ur5_robot"), ("solo12", "anymal", "g1_29dof_with_hand_rev_1_0", "talos_full_v2")
     for end, free in (*((f"{arm}.urdf", False) for arm in arms), *((f"{walker}.urdf", True) for walker in walkers)):
         path = next(file for file in files if str(file).endswith(f"/{end}"))
-        check_differences(Model.from_urdf(Path(str(path.locate())), floating_base=free), 1, forces=False)
+        check_differences(load_urdf(Path(str(path.locate())), floating_base=free), 1, forces=False)
 
 
 def test_larger_than_the_stack() -> None:

@@ -10,7 +10,6 @@ from refusals import assert_messages
 
 from contactlab.multibody import (
     JointLimits,
-    Model,
     ModelBuilder,
     MultibodyError,
     body_pose,
@@ -18,6 +17,8 @@ from contactlab.multibody import (
     integrate,
     inverse_dynamics,
     joints,
+    load_urdf,
+    lock_joints,
     mass_matrix,
     position_limits,
     potential_energy,
@@ -32,7 +33,7 @@ FIVE_JOINTS = Path(__file__).parent / "data" / "five_joints.urdf"
 def test_a_builder_of_a_model_makes_it_again() -> None:
     """Bits included."""
     for model in (arm(), model_with_every_joint()):
-        again = model.builder().build()
+        again = ModelBuilder.from_model(model).build()
         np.testing.assert_array_equal(again.packed.ints, model.packed.ints)
         np.testing.assert_array_equal(again.packed.floats, model.packed.floats)
         assert str(again) == str(model)
@@ -41,7 +42,9 @@ def test_a_builder_of_a_model_makes_it_again() -> None:
 def test_bodies_are_added_changed_and_removed() -> None:
     """The model that the builder is of stays."""
     model = arm()
-    builder = model.builder().add_body("load", parent="shank", joint=joints.Fixed(), inertia=RigidInertia.point(3.0))
+    builder = ModelBuilder.from_model(model).add_body(
+        "load", parent="shank", joint=joints.Fixed(), inertia=RigidInertia.point(3.0)
+    )
     assert builder.build().mass == pytest.approx(model.mass + 3.0)
     builder.change_body("thigh", armature=0.7).change_body("shank", joint=joints.Fixed())
     changed = builder.build()
@@ -51,7 +54,7 @@ def test_bodies_are_added_changed_and_removed() -> None:
     assert builder.change_body("thigh", joint=joints.Spherical()).build().limits.effort[6] == np.inf
     assert builder.remove_body("thigh").build().names == ("trunk", "cart")
     assert model.names == ("trunk", "thigh", "camera", "shank", "cart")
-    builder = model.builder()
+    builder = ModelBuilder.from_model(model)
     assert_messages(
         MultibodyError,
         ("close: 'thigh'", lambda: builder.change_body("tigh", armature=1.0)),
@@ -69,7 +72,7 @@ def test_held_joints_move_with_what_carries_them() -> None:
     q = integrate(model, model.neutral, rng.normal(size=model.nv), 0.5)
     moving = [body for body in model.bodies if body.joint.nv]
     held = moving[1::2]
-    fewer = model.reduced({body.joint_name: q[model.q_slice(body.name)] for body in held})
+    fewer = lock_joints(model, {body.joint_name: q[model.q_slice(body.name)] for body in held})
     kept = [body.name for body in moving[::2]]
     part = np.concatenate([q[model.q_slice(name)] for name in kept])
     rows = np.concatenate([np.arange(model.nv)[model.v_slice(name)] for name in kept])
@@ -88,7 +91,7 @@ def test_held_joints_move_with_what_carries_them() -> None:
 def test_held_by_a_number() -> None:
     """Rotors and limits of held joints are gone, others remain; wrong names and lengths are named."""
     model = arm()
-    fewer = model.reduced({"hip": 0.3})
+    fewer = lock_joints(model, {"hip": 0.3})
     assert (fewer.nv, fewer.armature.any(), fewer.joint_v("hip")) == (model.nv - 1, False, slice(6, 6))
     np.testing.assert_array_equal(fewer.limits.effort[-2:], [1.0, 2.0])
     for held, says in (
@@ -98,12 +101,12 @@ def test_held_by_a_number() -> None:
         ({"hip": np.nan}, "not finite"),
     ):
         with pytest.raises(MultibodyError, match=says):
-            model.reduced(held)
+            lock_joints(model, held)
 
 
 def test_replaced_fields_make_another_model() -> None:
     """Everything follows from bodies and gravity, also of descriptions; bodies that form no tree are refused."""
-    for model in (arm(), model_with_every_joint(), Model.from_urdf(FIVE_JOINTS, floating_base=True)):
+    for model in (arm(), model_with_every_joint(), load_urdf(FIVE_JOINTS, floating_base=True)):
         moon = replace(model, gravity=0.16 * model.gravity)
         q, zero = model.neutral, np.zeros(model.nv)
         weight = inverse_dynamics(model, q, zero, zero)
@@ -114,8 +117,8 @@ def test_replaced_fields_make_another_model() -> None:
         np.testing.assert_allclose(mass_matrix(heavy, q) - rotors, 2.0 * (mass_matrix(model, q) - rotors), atol=1e-12)
         assert heavy.mass == pytest.approx(2.0 * model.mass)
         assert not np.any(inverse_dynamics(model.without_gravity, q, zero, zero))
-    described = Model.from_urdf(FIVE_JOINTS)
-    floating = Model.from_urdf(FIVE_JOINTS, floating_base=True)
+    described = load_urdf(FIVE_JOINTS)
+    floating = load_urdf(FIVE_JOINTS, floating_base=True)
     assert replace(described, bodies=floating.bodies).joint_data == floating.joint_data
     model = arm()
     first, *others = model.bodies

@@ -8,7 +8,16 @@ from trees import random_tree, state
 from urdf_texts import joint as urdf_joint
 from urdf_texts import link, robot
 
-from contactlab.multibody import Model, ModelBuilder, apply_mimic, body_pose, center_of_mass, joints, point_position
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    apply_mimic,
+    body_pose,
+    center_of_mass,
+    joints,
+    load_urdf,
+    point_position,
+)
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,
     OrientationTarget,
@@ -173,7 +182,7 @@ def test_limits_and_mimic_relations_of_a_description():
         urdf_joint("j1", "revolute", "b", "c", follows + "<mimic joint='j0' multiplier='-1.5' offset='0.1'/>"),
         urdf_joint("j2", "continuous", "c", "d", "<axis xyz='0 0 1'/><origin xyz='1 0 0'/>"),
     )
-    model = Model.from_urdf(text)
+    model = load_urdf(text)
     tip = [1.0, 0.0, 0.0]
     wanted = apply_mimic(model, [0.3, 0.0, 0.4])
     target = PointTarget("d", tip, point_position(model, wanted, "d", tip))

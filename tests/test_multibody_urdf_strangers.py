@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from urdf_texts import FIVE, link, robot
 
-from contactlab.multibody import Model, UrdfError, UrdfWarning
+from contactlab.multibody import UrdfError, UrdfWarning, load_urdf
 from contactlab.multibody.urdf.reading import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
 
 # Refusing has to cost about as much as reading what is refused; generous, for busy machines.
@@ -23,7 +23,7 @@ def refused_quickly(given, words, **options):
     try:
         begun = time.thread_time()
         with pytest.raises(UrdfError, match=words) as caught:
-            Model.from_urdf(given, **options)
+            load_urdf(given, **options)
         assert time.thread_time() - begun < QUICK
     finally:
         gc.enable()
@@ -133,7 +133,7 @@ def test_a_link_in_the_file_system_that_leads_out_is_refused(tmp_path):
         pytest.skip("no symbolic links here")
     for uri in ("package://pkg/a.stl", "package://pkg/up/secret.stl"):
         refused_quickly(mesh(uri), "leads out", package_roots={"pkg": inside})
-    assert Model.from_urdf(mesh("package://pkg/round"), package_roots={"pkg": inside}).visuals[0].shape.path is None
+    assert load_urdf(mesh("package://pkg/round"), package_roots={"pkg": inside}).visuals[0].shape.path is None
 
 
 def test_meshes_are_found_in_the_folders_given(tmp_path):
@@ -144,7 +144,7 @@ def test_meshes_are_found_in_the_folders_given(tmp_path):
     found = (folder / "a.stl").resolve()
 
     def path(given, roots=None):
-        return Model.from_urdf(given, package_roots=roots).visuals[0].shape.path
+        return load_urdf(given, package_roots=roots).visuals[0].shape.path
 
     file = folder.parent / "r.urdf"
     file.write_text(mesh("meshes/a.stl"), encoding="utf-8")
@@ -200,7 +200,7 @@ def test_damaged_descriptions_end_in_a_model_or_a_typed_error(seed):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UrdfWarning)
-                model = Model.from_urdf(text, floating_base=bool(rng.random() < 0.5))
+                model = load_urdf(text, floating_base=bool(rng.random() < 0.5))
             assert np.isfinite(model.packed.floats).all()
             outcomes.add("model")
         except UrdfError:

@@ -30,6 +30,7 @@ from contactlab.simulation import (
     Transform,
     World,
     WorldBuilder,
+    load_mjcf_world,
 )
 
 X, Y, Z = np.eye(3)
@@ -291,7 +292,7 @@ def test_rays_meet_what_mujocos_meet(tmp_path):
     m = mujoco.MjModel.from_xml_path(str(file))
     d = mujoco.MjData(m)
     mujoco.mj_forward(m, d)
-    world = World.from_mjcf(file)
+    world = load_mjcf_world(file)
     origins = rng.uniform(-4, 4, (400, 3))
     origins[:, 2] = np.abs(origins[:, 2]) + 0.5
     directions = rng.uniform(-1.5, 1.5, (400, 3)) + (0, 0, 1) - origins

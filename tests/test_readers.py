@@ -20,7 +20,8 @@ from contactlab.cli import main
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets import load_problem
 from contactlab.lab.datasets.files import Arrays
-from contactlab.simulation import Model, RecordError, Recording, TimeStepping, World, load_mesh, simulate
+from contactlab.multibody import load_urdf
+from contactlab.simulation import RecordError, Recording, TimeStepping, load_mesh, load_urdf_world, simulate
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
 from problem_data import ConstraintVelProblemData, FileError
@@ -53,7 +54,7 @@ def test_one_class_catches_what_any_reader_refuses(tmp_path):
     readers = {
         "a.npz": (Recording.open, problem_data.load, load_problem),
         "a.toml": (load_scene,),
-        "a.urdf": (Model.from_urdf,),
+        "a.urdf": (load_urdf,),
         "a.stl": (load_mesh,),
         "a.dat": (load_problem,),
     }
@@ -142,7 +143,7 @@ def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
 def test_joints_that_are_called_as_their_links_mimic():
     """Which is a good URDF; found by damaging one."""
     text = good_files.URDF.replace('name="k"', 'name="c"')
-    (follower,) = World.from_urdf(text, collisions=False).joint_actions.mimics
+    (follower,) = load_urdf_world(text, collisions=False).joint_actions.mimics
     assert (follower.body, follower.followed) == ("c", "b")
 
 

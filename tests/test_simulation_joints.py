@@ -8,10 +8,10 @@ import pytest
 
 from contactlab.constraint_solver import problem_data_from
 from contactlab.constraint_solver.model_problem.drives import DriveTerm, RowKind
+from contactlab.multibody import load_urdf
 from contactlab.multibody.constraints import LoopConstraint
 from contactlab.simulation import (
     JointLimit,
-    Model,
     PositionDrive,
     Simulation,
     SimulationConfigError,
@@ -247,7 +247,7 @@ def test_a_gripper_holds_its_cube():
 
 def test_descriptions_act_unless_told_otherwise():
     """Stops, damping, friction and mimics of a robot's description act, and each can be left out."""
-    model = Model.from_urdf(scenes.GRIPPER)
+    model = load_urdf(scenes.GRIPPER)
     builder = WorldBuilder()
     builder.add_model(model)
     labels = [row.label for row in builder.build().joint_rows]
@@ -309,5 +309,5 @@ def test_a_follower_off_its_place_is_refused():
     """A start that contradicts the description names the joint, and changes nothing."""
     builder = WorldBuilder()
     with pytest.raises(SimulationConfigError, match="'follow' deviates by 0.01"):
-        builder.add_model(Model.from_urdf(scenes.GRIPPER), [0.0, 0.01])
-    builder.add_model(Model.from_urdf(scenes.GRIPPER))
+        builder.add_model(load_urdf(scenes.GRIPPER), [0.0, 0.01])
+    builder.add_model(load_urdf(scenes.GRIPPER))

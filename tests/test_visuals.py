@@ -21,8 +21,9 @@ from contactlab.simulation import (
     TimeStepping,
     Transform,
     VisualMesh,
-    World,
     WorldBuilder,
+    load_mjcf_world,
+    load_urdf_world,
     simulate,
 )
 from contactlab.simulation.recording.storage import read_meta
@@ -101,7 +102,7 @@ def test_loading_keeps_looks_and_reads_none(robot, monkeypatch):
         raise AssertionError("a mesh is read")
 
     monkeypatch.setattr(mesh_files, "_parse", read)
-    world = World.from_urdf(robot, floating_base=True)
+    world = load_urdf_world(robot, floating_base=True)
     assert [world.model.names[i] for i in world.visual_bodies] == ["trunk", "fin", "lamp"]
     box, fin, lamp = world.visuals
     assert isinstance(box.shape, Box)
@@ -119,12 +120,12 @@ def test_loading_keeps_looks_and_reads_none(robot, monkeypatch):
     # Hidden is what its own link, or one fixed to it, stands for.
     shown = {world.model.names[i]: s.visible for i, s in zip(world.surface_bodies, world.surfaces, strict=True)}
     assert shown == {"trunk": False, "fin": False, "guard": False, "wheel": True}
-    assert World.from_urdf(robot, floating_base=True, collisions=False).visuals
+    assert load_urdf_world(robot, floating_base=True, collisions=False).visuals
 
 
 def test_a_stage_shows_links_as_built(robot):
     """Colours of file and description, at their places; nothing of what is only there to touch."""
-    world = World.from_urdf(robot, floating_base=True)
+    world = load_urdf_world(robot, floating_base=True)
     (trunk,) = parts_of(world, "trunk")
     assert (trunk.color, trunk.opacity) == (RED, 0.5)
     np.testing.assert_allclose(trunk.solid.vertices.max(axis=0), (0.2, 0.1, 0.05))
@@ -145,7 +146,7 @@ def test_a_stage_shows_links_as_built(robot):
 def test_a_mesh_that_cannot_be_read_is_named_and_what_touches_is_drawn(robot):
     """Once for each world; everything else looks as built."""
     (robot.parent / "meshes" / "fin.dae").write_text("no mesh")
-    world = World.from_urdf(robot, floating_base=True)
+    world = load_urdf_world(robot, floating_base=True)
     with pytest.warns(UrdfWarning, match=r"visual meshes not drawn.*fin\.dae") as caught:
         (fin,) = parts_of(world, "fin")
     assert caught[0].filename == __file__
@@ -208,7 +209,7 @@ def test_fine_meshes_are_drawn_with_fewer_triangles(monkeypatch):
 
 def test_records_name_meshes_and_lead_to_none(robot, tmp_path):
     """No place of the machine is in the file; folders to look in are the reader's to name, and are not left."""
-    world = World.from_urdf(robot, floating_base=True)
+    world = load_urdf_world(robot, floating_base=True)
     run = simulate(world, TimeStepping(1e-3), steps=1, path=tmp_path / "run.npz")
     assert run.world.visuals == world.visuals
     meta = read_meta(tmp_path / "run.npz")
@@ -263,7 +264,7 @@ def test_viewer_replay_and_picture_show_the_same(robot, tmp_path, monkeypatch):
     viewer, plotting = pytest.importorskip("contactlab.view.viewer"), pytest.importorskip("contactlab.view.plotting")
     pytest.importorskip("viser")
     pytest.importorskip("matplotlib")
-    world = World.from_urdf(robot, floating_base=True)
+    world = load_urdf_world(robot, floating_base=True)
     recording = simulate(world, TimeStepping(1e-3), steps=0)
     sent = colors_sent(monkeypatch)
     for collision in (False, True):
@@ -304,7 +305,7 @@ def test_geoms_look_as_in_mujocos_viewer(tmp_path):
     """Groups up to 2, colours of geoms and materials, meshes as they are; the plain and the unseen as they touch."""
     pytest.importorskip("mujoco")
     (tmp_path / "a.xml").write_text(GEOMS)
-    world = World.from_mjcf(tmp_path / "a.xml")
+    world = load_mjcf_world(tmp_path / "a.xml")
     mesh, ball = parts_of(world, "a")[:2]
     assert (mesh.color, ball.color, ball.opacity) == (BLUE, RED, 0.5)
     assert len(parts_of(world, "a")) == 2

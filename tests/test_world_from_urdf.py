@@ -16,6 +16,7 @@ from contactlab.multibody import (
     UrdfWarning,
     body_pose,
     inverse_dynamics,
+    load_urdf,
     mass_matrix,
     nonlinear_effects,
     position_limits,
@@ -40,8 +41,8 @@ from contactlab.simulation import (
     TimeStepping,
     Transform,
     VelocityDrive,
-    World,
     WorldBuilder,
+    load_urdf_world,
     simulate,
 )
 
@@ -70,7 +71,7 @@ ROBOT = f"""<robot name="r">
 
 def test_shapes_ground_and_start():
     """Every kind of shape at its place; a floating base stands with its lowest shape on the ground."""
-    world = World.from_urdf(ROBOT, floating_base=True)
+    world = load_urdf_world(ROBOT, floating_base=True)
     assert [type(s.shape) for s in world.surfaces] == [Box, Sphere, Capsule, Cylinder]
     assert world.half_space_names == ("ground",)
     # The capsule reaches 0.15 + 0.1 + 0.03 below the body.
@@ -78,20 +79,20 @@ def test_shapes_ground_and_start():
     assert {s.material for s in world.surfaces} == {Material(0.8)}
     # Links do not touch one another by default; links of one joint never do.
     assert len(world.excluded_pairs) == 3
-    assert World.from_urdf(ROBOT, self_collisions=True).excluded_pairs == ()
+    assert load_urdf_world(ROBOT, self_collisions=True).excluded_pairs == ()
 
 
 def test_choices():
     """A fixed base, no ground or another one, no shapes, a start of one's own."""
-    world = World.from_urdf(ROBOT, ground=False, collisions=False, q=(0.1, 0.2), material=Material(0.3))
+    world = load_urdf_world(ROBOT, ground=False, collisions=False, q=(0.1, 0.2), material=Material(0.3))
     assert world.half_spaces == ()
     assert world.surfaces == ()
     assert np.array_equal(world.initial_q, (0.1, 0.2))
     slope = HalfSpace((0.1, 0, 1), -0.5)
-    world = World.from_urdf(ROBOT, floating_base=True, ground=slope)
+    world = load_urdf_world(ROBOT, floating_base=True, ground=slope)
     start = world.initial_state()
     assert start.q[:3] @ slope.normal < 0.0
-    assert_fields(SimulationConfigError, ("ground", lambda: World.from_urdf(ROBOT, ground=3)))
+    assert_fields(SimulationConfigError, ("ground", lambda: load_urdf_world(ROBOT, ground=3)))
 
 
 @pytest.fixture
@@ -107,14 +108,14 @@ def with_mesh(tmp_path):
 
 def test_meshes_by_choice(with_mesh):
     """Their hull, themselves, or none."""
-    convex = World.from_urdf(with_mesh, floating_base=True).surfaces[0].shape
+    convex = load_urdf_world(with_mesh, floating_base=True).surfaces[0].shape
     assert isinstance(convex, ConvexPoints)
     assert convex.points.max() == pytest.approx(0.1)
-    exact = World.from_urdf(with_mesh, meshes="exact").surfaces[0].shape
+    exact = load_urdf_world(with_mesh, meshes="exact").surfaces[0].shape
     assert isinstance(exact, Mesh)
     assert exact.convex
-    assert World.from_urdf(with_mesh, meshes="skip").surfaces == ()
-    assert_fields(SimulationConfigError, ("meshes", lambda: World.from_urdf(with_mesh, meshes="hull")))
+    assert load_urdf_world(with_mesh, meshes="skip").surfaces == ()
+    assert_fields(SimulationConfigError, ("meshes", lambda: load_urdf_world(with_mesh, meshes="hull")))
 
 
 def test_a_mesh_that_is_not_there_is_named():
@@ -122,7 +123,7 @@ def test_a_mesh_that_is_not_there_is_named():
     mesh = '<mesh filename="package://x/y.stl"/>'
     text = f'<robot name="r">{link("part", ("0 0 0", mesh))}</robot>'
     with pytest.raises(SimulationConfigError, match=r"y\.stl.*package_roots.*skip") as caught:
-        World.from_urdf(text)
+        load_urdf_world(text)
     assert "'part'" in caught.value.field
 
 
@@ -133,17 +134,17 @@ def test_a_bad_mesh_is_named_and_can_be_left_out(with_mesh):
     text = f'<robot name="r">{link("body", *meshes[:2])}{link("leg", meshes[2])}{joint("body", "leg", "0 0 0")}</robot>'
     with_mesh.write_text(text)
     with pytest.raises(SimulationConfigError, match=r"bad\.stl.*read.*bad_meshes='skip'") as caught:
-        World.from_urdf(with_mesh)
+        load_urdf_world(with_mesh)
     assert "'body'" in caught.value.field
     with pytest.warns(UrdfWarning, match=r"'body'.*bad\.stl.*'body'.*gone\.stl") as warned:
-        world = World.from_urdf(with_mesh, bad_meshes="skip")
+        world = load_urdf_world(with_mesh, bad_meshes="skip")
     assert [world.model.names[i] for i in world.surface_bodies] == ["leg"]
     assert [one.filename for one in warned] == [__file__]
-    world = World.from_urdf(with_mesh, meshes={"body": "skip", "leg": "exact"})
+    world = load_urdf_world(with_mesh, meshes={"body": "skip", "leg": "exact"})
     assert [type(s.shape) for s in world.surfaces] == [Mesh]
     for bad in ({"arm": "skip"}, {"leg": "hull"}, 3):
         with pytest.raises(SimulationConfigError) as caught:
-            World.from_urdf(with_mesh, meshes=bad)
+            load_urdf_world(with_mesh, meshes=bad)
         assert caught.value.field == "meshes"
 
 
@@ -252,7 +253,7 @@ def test_efforts_bound_drives_where_asked():
     """For drives without their own bound; the arm then hangs where the motor is too weak for its load."""
     for add in (
         lambda builder, **more: builder.add_urdf(JOINTED, name="a", **more),
-        lambda builder, **more: builder.add_model(Model.from_urdf(JOINTED), prefix="a/", **more),
+        lambda builder, **more: builder.add_model(load_urdf(JOINTED), prefix="a/", **more),
     ):
         forces = {}
         for asked in (False, True):
@@ -332,7 +333,7 @@ def carried(model: Model, name: str) -> tuple[float, np.ndarray, np.ndarray]:
 def quietly(file, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UrdfWarning)
-        return Model.from_urdf(file, **options)
+        return load_urdf(file, **options)
 
 
 def pinocchio_state(pin, theirs, model, q):

@@ -31,7 +31,7 @@ from contactlab.multibody import (
     point_position,
 )
 from contactlab.multibody.kinematics import Instant
-from contactlab.multibody.packing import structure
+from contactlab.multibody.model import structure
 from contactlab.multibody.points import columns
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.recording.long_steps import DEPTH

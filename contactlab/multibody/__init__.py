@@ -1,6 +1,6 @@
 """Multibody models: bodies, joints, kinematics and dynamics.
 
-Build a `Model` with `ModelBuilder` or `Model.from_urdf`, then call functions of (model, q, v, ...). They return new
+Build a `Model` with `ModelBuilder` or `load_urdf`, then call functions of (model, q, v, ...). They return new
 arrays and keep no state. `kinematics` computes the poses and velocities of one instant once; pass its result in place
 of q.
 
@@ -26,7 +26,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.multibody import joints
-from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.bodies import BodySpec, JointLimits
+from contactlab.multibody.builder import ModelBuilder, lock_joints
 from contactlab.multibody.centroidal import (
     angular_momentum,
     angular_momentum_rate,
@@ -79,7 +80,6 @@ from contactlab.multibody.inverse_kinematics import (
 )
 from contactlab.multibody.joint_data import (
     JointData,
-    JointLimits,
     Mimic,
     MimicCoupling,
     apply_mimic,
@@ -99,10 +99,9 @@ from contactlab.multibody.mass_matrix import (
     mass_matrix,
     solve_mass_matrix,
 )
-from contactlab.multibody.model import BodySpec, Model
-from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
-from contactlab.multibody.packing import workspace
+from contactlab.multibody.model import Model, dof_overview, hierarchy_overview, workspace
 from contactlab.multibody.points import (
+    body_origins_overview,
     body_pose,
     body_poses,
     body_spatial_jacobian,
@@ -119,7 +118,7 @@ from contactlab.multibody.points import (
 )
 from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.multibody.spatial.errors import MultibodyError
-from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
+from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning, load_urdf
 from contactlab.naming import module_hooks
 
 __all__ = [
@@ -185,6 +184,8 @@ __all__ = [
     "kinematics",
     "kinetic_energy",
     "linear_momentum",
+    "load_urdf",
+    "lock_joints",
     "mass_matrix",
     "mimic_coupling",
     "neutral",

@@ -20,7 +20,8 @@ from contactlab.multibody.spatial.arrays import FloatArray, finite_array
 from contactlab.multibody.spatial.errors import MultibodyError
 
 if TYPE_CHECKING:
-    from contactlab.multibody.model import BodySpec, Model
+    from contactlab.multibody.bodies import BodySpec
+    from contactlab.multibody.model import Model
 
 
 _FLOAT64 = np.dtype(np.float64)

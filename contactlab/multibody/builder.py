@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.joint_data import JointLimits
+from contactlab.multibody.bodies import WORLD, BodySpec, JointLimits
 from contactlab.multibody.joints import CustomJoint, Fixed, Joint
-from contactlab.multibody.model import WORLD, BodySpec, Model
+from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.multibody.spatial.errors import MultibodyError, check_type, close_names
@@ -34,6 +34,17 @@ class ModelBuilder:
         self._gravity = finite_array(gravity, "gravity", (3,), MultibodyError)
         self._bodies: dict[str, BodySpec] = {}
         self._joint_names: set[str] = set()  # names that differ from the name of the body
+
+    @classmethod
+    def from_model(cls, model: Model) -> ModelBuilder:
+        """Return a builder with the bodies and the gravity of a model: to add, change, remove, and build again.
+
+        Other contents of a description than limits (`UrdfModel`) are not in a builder.
+        """
+        builder = cls(model.gravity)
+        for body in model.bodies:
+            builder.add_spec(body)
+        return builder
 
     def add_body(
         self,
@@ -173,18 +184,29 @@ def _armature(armature: ArrayLike, joint: Joint) -> FloatArray:
     return read_only(np.full(joint.nv, given))
 
 
-def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
-    """Return the model with joints locked at positions; see `Model.reduced`."""
+def lock_joints(model: Model, held: Mapping[str, ArrayLike]) -> Model:
+    """Return the model with some of its joints locked: fewer degrees of freedom, the same bodies.
+
+    Parameters
+    ----------
+    model
+        The model, which is not changed.
+    held
+        Position of each locked joint, by its name or its body's: one number, or its slice (nq,) of q.
+
+    Raises
+    ------
+    MultibodyError
+        An unknown joint, a joint given twice, or a position of wrong length.
+    """
     at: dict[str, ArrayLike] = {}
     for joint, q in held.items():
         name = model.body_of_joint(joint)
         if name in at:
             raise MultibodyError("held", f"{joint!r} moves {name!r}, whose joint is given twice")
         at[name] = q
-    builder = ModelBuilder(model.gravity)
-    for body in model.bodies:
-        builder.add_spec(_lock_joint(body, at[body.name]) if body.name in at else body)
-    return builder.build()
+    bodies = (_lock_joint(body, at[body.name]) if body.name in at else body for body in model.bodies)
+    return Model(tuple(bodies), model.gravity)
 
 
 def _lock_joint(body: BodySpec, q: ArrayLike) -> BodySpec:

@@ -23,8 +23,7 @@ from contactlab.multibody.kinematics import (
     run,
     velocity,
 )
-from contactlab.multibody.model import Model
-from contactlab.multibody.packing import world_mass
+from contactlab.multibody.model import Model, world_mass
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, unit_axis
 from contactlab.multibody.spatial.errors import MultibodyError
 

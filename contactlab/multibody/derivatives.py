@@ -27,8 +27,7 @@ from contactlab.multibody.kinematics import (
     optional,
     velocity,
 )
-from contactlab.multibody.model import Model
-from contactlab.multibody.packing import world_mass
+from contactlab.multibody.model import Model, world_mass
 from contactlab.multibody.spatial.arrays import FloatArray
 
 # one look-up less in a very short call

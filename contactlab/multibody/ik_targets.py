@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked
 from contactlab.multibody.centroidal import center_of_mass, center_of_mass_jacobian
 from contactlab.multibody.configuration import integrate
-from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits, positions
-from contactlab.multibody.joints import CustomJoint
+from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.multibody.spatial import quaternion
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, set_fields
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
 from contactlab.multibody.spatial.errors import MultibodyError, check_type
 from contactlab.multibody.spatial.transform import Transform
 
@@ -163,7 +162,7 @@ class ConfigurationSpace:
     #: lower, upper: Limits (nq,); infinite if there is none.
     lower: FloatArray
     upper: FloatArray
-    coordinate: NDArray[np.intp]  # (nv,) for each entry of v, the entry of q with this rate, or -1
+    coordinate: IntArray  # (nv,) for each entry of v, the entry of q with this rate, or -1
     basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None if all are
 
     def clip_to_limits(self, q: FloatArray) -> FloatArray:
@@ -224,7 +223,9 @@ class ConfigurationSpace:
 
 def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> ConfigurationSpace:
     """Return the limits and couplings selected by ``limits`` of `inverse_kinematics`."""
-    coordinate = _coordinates(model)
+    coordinate = model.position_index.copy()
+    for _, _, custom in model.packed.custom:
+        coordinate[custom] = -1
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
     basis = None
     given: object = limits  # callers may ignore the annotation
@@ -255,17 +256,6 @@ def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:
     if array.shape != (nq,):
         return checked(name, array, nq)  # raises
     return array
-
-
-def _coordinates(model: Model) -> NDArray[np.intp]:
-    """Return the entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
-    out = np.full(model.nv, -1, dtype=np.intp)
-    for body in model.bodies:
-        q, v = model.q_slice(body.name).start, model.v_slice(body.name).start
-        for k, at in enumerate(positions(body.joint)):
-            if at is not None and not isinstance(body.joint, CustomJoint):
-                out[v + k] = q + at
-    return out
 
 
 def _independent_basis(model: Model) -> FloatArray | None:

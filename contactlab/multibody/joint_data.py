@@ -6,101 +6,17 @@ Inverse kinematics uses the limits, worlds use stops and friction, and controlle
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked
-from contactlab.multibody.joints import Joint
-from contactlab.multibody.kernels import codes
-from contactlab.multibody.spatial.arrays import FloatArray, read_only
+from contactlab.multibody.model import Model
+from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.spatial.errors import MultibodyError, close_names
-
-if TYPE_CHECKING:
-    from contactlab.multibody.model import Model
-
-
-@dataclass(frozen=True, eq=False)
-class JointLimits:
-    """Limits of degrees of freedom, infinite if there is none.
-
-    Each is one number for all degrees of freedom of a joint, or an array, (nv,); the data of a model are arrays.
-
-    Attributes
-    ----------
-    lower, upper
-        Smallest and largest position [rad or m]; infinite for orientations.
-    velocity, effort
-        Largest speed [rad/s or m/s] and largest force or torque [N or N m], not negative.
-
-    Raises
-    ------
-    MultibodyError
-        NaN, a lower end above the upper, a negative speed or effort.
-    """
-
-    lower: ArrayLike = -math.inf
-    upper: ArrayLike = math.inf
-    velocity: ArrayLike = math.inf
-    effort: ArrayLike = math.inf
-
-    def __post_init__(self) -> None:
-        for one in fields(self):
-            try:
-                value = np.array(getattr(self, one.name), dtype=np.float64)
-            except (TypeError, ValueError) as cause:
-                raise MultibodyError(f"limits.{one.name}", f"cannot be read as floats ({cause})") from cause
-            if value.ndim > 1 or np.isnan(value).any():
-                raise MultibodyError(f"limits.{one.name}", f"must be numbers, one or (nv,), got {value}")
-            if one.name in ("velocity", "effort") and np.any(value < 0.0):
-                raise MultibodyError(f"limits.{one.name}", f"must not be negative, got {float(value.min())}")
-            object.__setattr__(self, one.name, read_only(value))
-
-    def of(self, joint: Joint) -> JointLimits:
-        """Return a checked copy with one number per degree of freedom of a joint."""
-        try:
-            spread = JointLimits(*(np.broadcast_to(getattr(self, one.name), (joint.nv,)) for one in fields(self)))
-        except ValueError as cause:
-            raise MultibodyError("limits", f"must be numbers or ({joint.nv},) for this joint: {cause}") from cause
-        lower, upper = np.asarray(spread.lower), np.asarray(spread.upper)
-        if np.any(lower > upper):
-            i = int(np.argmax(lower > upper))
-            raise MultibodyError("limits", f"lower {lower[i]:g} exceeds upper {upper[i]:g}")
-        for i, place in enumerate(positions(joint)):
-            if place is None and (math.isfinite(lower[i]) or math.isfinite(upper[i])):
-                raise MultibodyError("limits", f"coordinate {i} is part of an orientation: it has no position")
-        return spread
-
-    def ranges(self) -> list[tuple[int, float, float]]:
-        """Return index, lower and upper end of every degree of freedom with at least one finite limit."""
-        ends = zip(np.ravel(self.lower).tolist(), np.ravel(self.upper).tolist(), strict=True)
-        return [(k, low, high) for k, (low, high) in enumerate(ends) if math.isfinite(low) or math.isfinite(high)]
-
-    @classmethod
-    def joined(cls, parts: Iterable[JointLimits]) -> JointLimits:
-        """Return the limits of several joints, one after the other."""
-        listed = list(parts)
-        return cls(*(np.concatenate([np.zeros(0), *(getattr(p, one.name) for p in listed)]) for one in fields(cls)))
-
-
-def positions(joint: Joint) -> list[int | None]:
-    """Return, for each velocity of a joint, the index of the coordinate with this rate; None for orientations."""
-    found: list[int | None] = []
-    at = 0
-    for motion in joint.chain():
-        if motion.kind == codes.CUSTOM:
-            nq, nv = joint.nq, joint.nv
-            found += range(nq) if nq == nv else [None] * nv
-            at += nq
-            continue
-        straight = motion.nv if motion.nq == motion.nv else 3 if motion.kind == codes.FLOATING else 0
-        found += [at + i if i < straight else None for i in range(motion.nv)]
-        at += motion.nq
-    return found
 
 
 @dataclass(frozen=True)
@@ -177,12 +93,8 @@ def _data(model: Model) -> Mapping[str, JointData]:
 def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
     """Return the smallest and largest q, (nq,) each; infinite if a coordinate has no limit (quaternions have none)."""
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
-    for one in model.bodies:
-        first = model.q_slice(one.name).start
-        for k, at in enumerate(positions(one.joint)):
-            if at is not None:
-                lower[first + at] = np.asarray(one.limits.lower)[k]
-                upper[first + at] = np.asarray(one.limits.upper)[k]
+    limits, at = model.limits, model.position_index
+    lower[at[at >= 0]], upper[at[at >= 0]] = np.asarray(limits.lower)[at >= 0], np.asarray(limits.upper)[at >= 0]
     return lower, upper
 
 

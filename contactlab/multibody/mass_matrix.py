@@ -21,8 +21,7 @@ from contactlab.multibody.kinematics import (
     operand,
     run,
 )
-from contactlab.multibody.model import Model
-from contactlab.multibody.packing import structure
+from contactlab.multibody.model import Model, structure
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.multibody.spatial.errors import MultibodyError
 
@@ -62,16 +61,11 @@ class LTLFactor:
         if not np.isfinite(x).all():
             check_finite("b", x)
         ltl = kernels().mass_matrix
-        if given.ndim == 2:
-            if transposed:
-                ltl.solve_lt(self._parents, self._L, x)
-            if plain:
-                ltl.solve_l(self._parents, self._L, x)
-        else:
-            if transposed:
-                ltl.solve_vector_lt(self._parents, self._L, x)
-            if plain:
-                ltl.solve_vector_l(self._parents, self._L, x)
+        several = given.ndim == 2
+        if transposed:
+            (ltl.solve_lt if several else ltl.solve_vector_lt)(self._parents, self._L, x)
+        if plain:
+            (ltl.solve_l if several else ltl.solve_vector_l)(self._parents, self._L, x)
         return x
 
 

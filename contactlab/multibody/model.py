@@ -1,81 +1,25 @@
-"""A model of bodies and joints, built once and never changed."""
+"""A model of bodies and joints, built once and never changed, and views of its buffers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from contactlab.multibody.joint_data import JointLimits
-from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical, evaluated
+from contactlab.multibody.bodies import WORLD, BodySpec, JointLimits, dof_text, joint_mark, positions, tree_text
+from contactlab.multibody.joints import FloatingBase, Spherical, evaluated
+from contactlab.multibody.kernels.codes import columns_start
+from contactlab.multibody.packing import PackedModel, pack
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
 from contactlab.multibody.spatial.errors import MultibodyError, close_names
-from contactlab.multibody.spatial.inertia import RigidInertia
-from contactlab.multibody.spatial.transform import Transform
-
-if TYPE_CHECKING:
-    from contactlab.multibody.builder import ModelBuilder
-    from contactlab.multibody.urdf.geometry import PackageRoots
-    from contactlab.multibody.urdf.loading import UrdfModel
-
-#: Name of the world frame of every model.
-WORLD = "world"
-
-
-@dataclass(frozen=True, eq=False)
-class BodySpec:
-    """One body as it was added.
-
-    Attributes
-    ----------
-    name, parent
-        Name of the body, and name of its parent ("world" if it has none).
-    joint
-        Motion relative to the parent.
-    placement
-        Pose of the joint frame in the parent body.
-    inertia
-        None for a body without mass.
-    armature
-        (nv,) [kg m^2, kg] terms on the diagonal of M of the rotors of the joint's degrees of freedom.
-    joint_name
-        Name of the joint, the name of the body if it has none.
-    limits
-        Data of the joint's degrees of freedom, arrays (nv,).
-    """
-
-    name: str
-    parent: str
-    joint: Joint
-    placement: Transform
-    inertia: RigidInertia | None
-    armature: FloatArray
-    joint_name: str
-    limits: JointLimits
-
-
-@dataclass(frozen=True, eq=False)
-class PackedModel:
-    """Buffers of the kernels; see `contactlab.multibody.kernels.layout`. Not to be modified."""
-
-    #: ints, floats: The model.
-    ints: IntArray
-    floats: FloatArray
-    nl: int  # number of links
-    size: int  # length of a workspace
-    #: The custom joints with the slices of q and v they own, in the order of their rows.
-    custom: tuple[tuple[CustomJoint, slice, slice], ...]
-    compact: bool  # whether a workspace fits on the stack
+from lcp.result import html_table
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Bodies, joints and gravity. Made by `ModelBuilder.build` or `Model.from_urdf`.
+    """Bodies, joints and gravity. Made by `ModelBuilder.build` or `load_urdf`.
 
     `dataclasses.replace` makes a model with other bodies or gravity; all other fields are derived from these.
 
@@ -101,87 +45,8 @@ class Model:
     _v_start: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        from contactlab.multibody.packing import pack
-
         bodies, gravity = tuple(self.bodies), finite_array(self.gravity, "gravity", (3,), MultibodyError)
         set_fields(self, bodies=bodies, gravity=gravity, **pack(bodies, gravity))
-
-    @classmethod
-    def from_urdf(
-        cls,
-        path_or_text: str | PathLike[str],
-        *,
-        floating_base: bool = False,
-        gravity: ArrayLike = (0.0, 0.0, -9.81),
-        package_roots: PackageRoots = None,
-        strict_inertia: bool = False,
-    ) -> UrdfModel:
-        """Read a robot description (URDF) from any source; see `docs/from_urdf.md`.
-
-        Bodies are named by the links and are in depth-first order, the children of one link in the order of the file.
-        The joints, with limits, friction and mimic relations, are in the model's ``joint_data`` by their own names.
-
-        Parameters
-        ----------
-        path_or_text
-            The description itself if it is a string that begins with "<" after white space, else the path of a file.
-        floating_base
-            Whether the root link floats (the joint `FloatingBase`) or is fixed to the world. A root link called "world"
-            is the world itself.
-        gravity
-            (3,) [m/s^2], world axes.
-        package_roots
-            Folders that may contain mesh files, in addition to the folder of the description: a mapping from package
-            names, or folders whose subfolders are packages. Meshes are located, never loaded.
-        strict_inertia
-            Whether every inertia that `RigidInertia` refuses is an error, and also a link that moves no mass. If not,
-            an inertia that no mass distribution can have is used unchanged, and one `UrdfWarning` names the links;
-            only a motion with a negative moment of inertia is refused.
-
-        Raises
-        ------
-        UrdfError
-            With the line, for anything malformed, ambiguous or dangerous (a DOCTYPE, a mesh outside the folders, a size
-            no robot has).
-        """
-        from contactlab.multibody.urdf.loading import load_urdf
-
-        return load_urdf(
-            path_or_text,
-            floating_base=floating_base,
-            gravity=gravity,
-            package_roots=package_roots,
-            strict_inertia=strict_inertia,
-        )
-
-    def builder(self) -> ModelBuilder:
-        """Return a builder with the bodies and the gravity of this model: to add, change, remove, and build again.
-
-        Other contents of a description than limits (`UrdfModel`) are not in a builder.
-        """
-        from contactlab.multibody.builder import ModelBuilder
-
-        builder = ModelBuilder(self.gravity)
-        for body in self.bodies:
-            builder.add_spec(body)
-        return builder
-
-    def reduced(self, held: Mapping[str, ArrayLike]) -> Model:
-        """Return the model with some of its joints locked: fewer degrees of freedom, the same bodies.
-
-        Parameters
-        ----------
-        held
-            Position of each locked joint, by its name or its body's: one number, or its slice (nq,) of q.
-
-        Raises
-        ------
-        MultibodyError
-            An unknown joint, a joint given twice, or a position of wrong length.
-        """
-        from contactlab.multibody.builder import reduced
-
-        return reduced(self, held)
 
     @property
     def nb(self) -> int:
@@ -235,6 +100,26 @@ class Model:
             for body, start in zip(self.bodies, self._q_start, strict=True)
             if isinstance(body.joint, Spherical | FloatingBase)
         ]
+
+    @cached_property
+    def tree_starts(self) -> IntArray:
+        """First velocity of each kinematic tree (nt + 1,); the last entry is nv."""
+        parent, _, iv, *_ = structure(self)
+        return np.append(iv[:-1][parent < 0], self.nv).astype(np.int64)
+
+    @cached_property
+    def body_trees(self) -> IntArray:
+        """Number of the kinematic tree of each body (nb,); -1 for a body fixed to the world."""
+        parent, root, _, _, _, body_link = structure(self)
+        number = np.cumsum(parent < 0) - 1
+        return np.array([number[root[link]] if link >= 0 else -1 for link in body_link], dtype=np.int64)
+
+    @cached_property
+    def position_index(self) -> IntArray:
+        """Entry of q that each entry of v changes at its rate, (nv,); -1 for the entries of orientations."""
+        owners = zip(self.bodies, self._q_start, strict=True)
+        places = [-1 if at is None else start + at for body, start in owners for at in positions(body.joint)]
+        return np.array(places, dtype=np.int64)
 
     def index(self, name: str) -> int:
         """Place of a body in ``bodies``, ``names`` and the rows of ``f_ext``.
@@ -303,15 +188,123 @@ class Model:
 
     def __str__(self) -> str:
         """Return the tree, then a line per entry of v with the joint's name, limits and rotors."""
-        from contactlab.multibody.overview import dof_overview, hierarchy_overview
-
-        return "\n".join([repr(self), hierarchy_overview(self), dof_overview(self)]).rstrip()
+        return "\n".join([repr(self), tree_text(self.bodies), dof_text(self.bodies)]).rstrip()
 
     def __repr__(self) -> str:
         return f"Model({self.nb} bodies, nq={self.nq}, nv={self.nv})"
 
     def _repr_html_(self) -> str:
         """Return the display text of notebooks: a line per body."""
-        from contactlab.multibody.overview import html_overview
+        rows = []
+        for body, start in zip(self.bodies, self._v_start, strict=True):
+            mass, nv = 0.0 if body.inertia is None else body.inertia.mass, body.joint.nv
+            entries = f"{start} .. {start + nv - 1}" if nv > 1 else f"{start}"
+            joint = "" if body.joint_name == body.name else body.joint_name
+            moved = entries if nv else ""
+            rows.append((body.name, body.parent, joint_mark(body.joint).strip("[ ]"), joint, moved, f"{mass:g}"))
+        return html_table(repr(self), rows, ("body", "on", "joint", "its name", "in v", "mass [kg]"))
 
-        return html_overview(self)
+
+def hierarchy_overview(model: Model) -> str:
+    """Return the tree, a line per body indented under its parent, with its joint and axes; fixed bodies are marked.
+
+    >>> print(hierarchy_overview(model))
+    world
+      base [ FloatingBase: TX TY TZ RX RY RZ ]
+        camera [fixed]
+        arm [ Revolute: RY ]
+    """
+    return tree_text(model.bodies)
+
+
+def dof_overview(model: Model) -> str:
+    """Return a line ``index: body axis`` per entry of v.
+
+    R is a rotation, T a shift, in joint axes unless the line says body axes (the angular velocities of `Spherical` and
+    `FloatingBase`). Each axis of a joint with several acts in the frame after the previous one. The data of the model
+    follow: the joint's own name, the range of the position, bounds of speed and effort, the rotor's inertia.
+    """
+    return dof_text(model.bodies)
+
+
+_NO_MASS = np.zeros(4)
+
+
+class Structure(NamedTuple):
+    """Views of the integer buffer; the same as in `contactlab.multibody.kernels.layout.Tree`. Not to be modified."""
+
+    parent: IntArray  # (nl,) parent link, -1 for the world
+    root: IntArray  # (nl,) root link of the link's tree
+    iv: IntArray  # (nl + 1,) first entry of v
+    dof_parent: IntArray  # (nv,) the degree of freedom next below, -1
+    dof_link: IntArray  # (nv,)
+    body_link: IntArray  # (nb,) link an added body is fixed to, -1 for the world
+
+
+def structure(model: Model) -> Structure:
+    """Return the structure of the tree of links as views of the model's integer buffer, the same that kernels use."""
+    ints, nl, nv, nb = model.packed.ints, model.packed.nl, model.nv, model.nb
+    dofs = 8 + 6 * nl + 2
+    return Structure(
+        parent=ints[8 : 8 + nl],
+        root=ints[8 + nl : 8 + 2 * nl],
+        iv=ints[8 + 4 * nl + 1 : 8 + 5 * nl + 2],
+        dof_parent=ints[dofs : dofs + nv],
+        dof_link=ints[dofs + nv : dofs + 2 * nv],
+        body_link=ints[dofs + 2 * nv : dofs + 2 * nv + nb],
+    )
+
+
+def motions(model: Model) -> tuple[IntArray, IntArray]:
+    """Return the code of the motion of each link (nl,), and first entry of q of each (nl + 1,)."""
+    ints, nl = model.packed.ints, model.packed.nl
+    return ints[8 + 2 * nl : 8 + 3 * nl], ints[8 + 3 * nl : 8 + 4 * nl + 1]
+
+
+def link_masses(model: Model) -> tuple[FloatArray, FloatArray]:
+    """Return the mass (nl,) of each link and its inertia about the centre of mass, (nl, 6), as views."""
+    floats, nl = model.packed.floats, model.packed.nl
+    return floats[3 + 18 * nl : 3 + 19 * nl], floats[3 + 22 * nl : 3 + 28 * nl].reshape(nl, 6)
+
+
+def body_frames(model: Model) -> tuple[FloatArray, FloatArray]:
+    """Return poses of the added bodies in their links, last in their buffer: R (nb, 3, 3) and p (nb, 3)."""
+    nb = model.nb
+    floats = model.packed.floats[model.packed.floats.size - 12 * nb :]
+    return floats[: 9 * nb].reshape(nb, 3, 3), floats[9 * nb :].reshape(nb, 3)
+
+
+def world_mass(model: Model) -> FloatArray:
+    """Return the mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]."""
+    links = structure(model).body_link.tolist()
+    if -1 not in links:
+        return _NO_MASS
+    R, p = body_frames(model)
+    out = np.zeros(4)
+    for i, body in enumerate(model.bodies):
+        if links[i] < 0 and body.inertia is not None:
+            out[0] += body.inertia.mass
+            out[1:] += body.inertia.mass * (R[i] @ body.inertia.com + p[i])
+    return out
+
+
+def head_views(W: FloatArray, model: Model) -> tuple[FloatArray, ...]:
+    """Return S (nv, 6), R (nl, 9), p (nl, 3), V (nl, 6) and C (nl, 6) of links in the head of a workspace.
+
+    They are cut as `contactlab.multibody.kernels.layout.frames` cuts them.
+    """
+    nl, nv = model.packed.nl, model.nv
+    start, views = columns_start(nl), []
+    for n, width in ((nv, 6), (nl, 9), (nl, 3), (nl, 6), (nl, 6)):
+        views.append(W[start : start + n * width].reshape(n, width))
+        start += n * width
+    return tuple(views)
+
+
+def workspace(model: Model) -> FloatArray:
+    """Return a buffer, flat and zeroed, long enough for every kernel of ``model``; one per thread.
+
+    The public functions need none. A compiled loop that calls `contactlab.multibody.kernels` itself (``rnea``,
+    ``crba``, ``aba``, ...) passes this buffer at every call, with ``model.packed.ints`` and ``model.packed.floats``.
+    """
+    return np.zeros(model.packed.size)

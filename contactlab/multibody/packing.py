@@ -1,26 +1,36 @@
-"""Buffers of the kernels, packed from the bodies of a model, and views of them without a compiler."""
+"""Buffers of the kernels, packed from the bodies of a model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from contactlab.multibody.bodies import WORLD, BodySpec
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import codes
-from contactlab.multibody.kernels.codes import (
-    STACK,
-    columns_start,
-    work_size,
-)
-from contactlab.multibody.model import WORLD, BodySpec, Model, PackedModel
+from contactlab.multibody.kernels.codes import STACK, work_size
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.multibody.spatial.errors import MultibodyError
 from contactlab.multibody.spatial.inertia import RigidInertia, round_off
 from contactlab.multibody.spatial.transform import Transform
+
+
+@dataclass(frozen=True, eq=False)
+class PackedModel:
+    """Buffers of the kernels; see `contactlab.multibody.kernels.layout`. Not to be modified."""
+
+    #: ints, floats: The model.
+    ints: IntArray
+    floats: FloatArray
+    nl: int  # number of links
+    size: int  # length of a workspace
+    #: The custom joints with the slices of q and v they own, in the order of their rows.
+    custom: tuple[tuple[CustomJoint, slice, slice], ...]
+    compact: bool  # whether a workspace fits on the stack
 
 
 @dataclass(eq=False)
@@ -171,86 +181,3 @@ def _buffers(
     )
     size = work_size(nl, int(iv[-1]))
     return PackedModel(ints, floats, nl, size, owners, size <= STACK)
-
-
-_NO_MASS = np.zeros(4)
-
-
-class Structure(NamedTuple):
-    """Views of the integer buffer; the same as in `contactlab.multibody.kernels.layout.Tree`. Not to be modified."""
-
-    parent: IntArray  # (nl,) parent link, -1 for the world
-    root: IntArray  # (nl,) root link of the link's tree
-    iv: IntArray  # (nl + 1,) first entry of v
-    dof_parent: IntArray  # (nv,) the degree of freedom next below, -1
-    dof_link: IntArray  # (nv,)
-    body_link: IntArray  # (nb,) link an added body is fixed to, -1 for the world
-
-
-def structure(model: Model) -> Structure:
-    """Return the structure of the tree of links as views of the model's integer buffer, the same that kernels use."""
-    ints, nl, nv, nb = model.packed.ints, model.packed.nl, model.nv, model.nb
-    dofs = 8 + 6 * nl + 2
-    return Structure(
-        parent=ints[8 : 8 + nl],
-        root=ints[8 + nl : 8 + 2 * nl],
-        iv=ints[8 + 4 * nl + 1 : 8 + 5 * nl + 2],
-        dof_parent=ints[dofs : dofs + nv],
-        dof_link=ints[dofs + nv : dofs + 2 * nv],
-        body_link=ints[dofs + 2 * nv : dofs + 2 * nv + nb],
-    )
-
-
-def motions(model: Model) -> tuple[IntArray, IntArray]:
-    """Return the code of the motion of each link (nl,), and first entry of q of each (nl + 1,)."""
-    ints, nl = model.packed.ints, model.packed.nl
-    return ints[8 + 2 * nl : 8 + 3 * nl], ints[8 + 3 * nl : 8 + 4 * nl + 1]
-
-
-def link_masses(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Return the mass (nl,) of each link and its inertia about the centre of mass, (nl, 6), as views."""
-    floats, nl = model.packed.floats, model.packed.nl
-    return floats[3 + 18 * nl : 3 + 19 * nl], floats[3 + 22 * nl : 3 + 28 * nl].reshape(nl, 6)
-
-
-def body_frames(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Return poses of the added bodies in their links, last in their buffer: R (nb, 3, 3) and p (nb, 3)."""
-    nb = model.nb
-    floats = model.packed.floats[model.packed.floats.size - 12 * nb :]
-    return floats[: 9 * nb].reshape(nb, 3, 3), floats[9 * nb :].reshape(nb, 3)
-
-
-def world_mass(model: Model) -> FloatArray:
-    """Return the mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]."""
-    links = structure(model).body_link.tolist()
-    if -1 not in links:
-        return _NO_MASS
-    R, p = body_frames(model)
-    out = np.zeros(4)
-    for i, body in enumerate(model.bodies):
-        if links[i] < 0 and body.inertia is not None:
-            out[0] += body.inertia.mass
-            out[1:] += body.inertia.mass * (R[i] @ body.inertia.com + p[i])
-    return out
-
-
-def head_views(W: FloatArray, model: Model) -> tuple[FloatArray, ...]:
-    """Return S (nv, 6), R (nl, 9), p (nl, 3), V (nl, 6) and C (nl, 6) of links in the head of a workspace.
-
-    They are cut as `contactlab.multibody.kernels.layout.frames` cuts them.
-    """
-    nl, nv = model.packed.nl, model.nv
-    start, views = columns_start(nl), []
-    for n, width in ((nv, 6), (nl, 9), (nl, 3), (nl, 6), (nl, 6)):
-        views.append(W[start : start + n * width].reshape(n, width))
-        start += n * width
-    return tuple(views)
-
-
-def workspace(model: Model) -> FloatArray:
-    """Return a buffer, flat and zeroed, long enough for every kernel of ``model``; one per thread.
-
-    The public functions need none. A compiled loop that calls `contactlab.multibody.kernels` itself (``rnea``,
-    ``crba``, ``aba``, ...) passes this buffer at every call, with ``model.packed.ints`` and ``model.packed.floats``.
-    """
-    return np.zeros(model.packed.size)

@@ -9,10 +9,12 @@ from contactlab.multibody.arguments import check_finite, checked_vector, kernels
 from contactlab.multibody.kinematics import (
     BatchOperands,
     Instant,
+    Kinematics,
     at_configuration,
     at_order,
     batched,
     fill_batch,
+    kinematics,
     operand,
     optional,
     run,
@@ -181,3 +183,20 @@ def body_poses(
     flat = fill_batch(many, kernels().entries.poses_of, threads, bodies.size, 12, last=(bodies,))
     R, p = flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:].copy()
     return (R, p) if body is None else (R[..., 0, :, :], p[..., 0, :])
+
+
+def body_origins_overview(model: Model, q: Instant) -> str:
+    """Return a line ``body: x y z`` [m] per body, fixed ones included: its origin in the world at q.
+
+    Parameters
+    ----------
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
+    """
+    at = q if isinstance(q, Kinematics) else kinematics(model, q)
+    width = max((len(name) for name in model.names), default=0) + 1
+    lines = []
+    for name in model.names:
+        x, y, z = body_pose(model, at, name).p
+        lines.append(f"{name + ':':{width}s} {x:12.6g} {y:12.6g} {z:12.6g}")
+    return "\n".join(lines)

@@ -77,6 +77,9 @@ from contactlab.simulation.world import (
     VisualMesh,
     World,
     WorldBuilder,
+    load_mjcf,
+    load_mjcf_world,
+    load_urdf_world,
     sensors,
 )
 
@@ -89,8 +92,8 @@ __all__ = [
     "PrescribedMotion", "RayHits", "RecordError", "RecordWriteError", "Recording", "Rollout", "Simulation",
     "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep", "StepResult", "StepperState",
     "Collider", "TimeStepping", "UncertifiedTable", "VerificationFailure", "VerificationReport", "Visual",
-    "VisualMesh", "WorstCertificate", "Wrench", "World", "WorldBuilder", "transfer_state", "find_contacts",
-    "rollout", "sensors", "simulate", "verify",
+    "VisualMesh", "WorstCertificate", "Wrench", "World", "WorldBuilder", "load_mjcf", "load_mjcf_world",
+    "load_urdf_world", "transfer_state", "find_contacts", "rollout", "sensors", "simulate", "verify",
 ]  # fmt: skip
 __all__ += drives.__all__
 

@@ -29,8 +29,7 @@ from numpy.typing import ArrayLike
 from contactlab.constraint_solver.model_problem.options import BridgeError
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
-from contactlab.multibody.model import Model
-from contactlab.multibody.packing import Structure, body_frames, head_views, structure
+from contactlab.multibody.model import Model, Structure, body_frames, head_views, structure
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ import numpy as np
 
 from contactlab.constraint_solver.model_problem.drives import DRIVE_NAMES, Drive, DriveTerm, RowKind
 from contactlab.constraint_solver.model_problem.options import BridgeError, JointLimit, as_tuple, at_least_zero
-from contactlab.multibody.joint_data import JointData, positions
+from contactlab.multibody.bodies import positions
+from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.model import Model
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.spatial.errors import MultibodyError

@@ -19,8 +19,7 @@ from contactlab.multibody.constraints.rows import (
     PointPair,
     baumgarte_of,
 )
-from contactlab.multibody.model import Model
-from contactlab.multibody.packing import body_frames, structure
+from contactlab.multibody.model import Model, body_frames, structure
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.multibody.spatial.errors import MultibodyError, close_names
 

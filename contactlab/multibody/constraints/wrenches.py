@@ -9,12 +9,13 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.constraints.constraint_set import ConstraintSet
 from contactlab.multibody.constraints.custom import CustomRows
 from contactlab.multibody.constraints.evaluation import check_set, time_of
 from contactlab.multibody.constraints.rows import ConstraintError, ContactConstraint, LoopConstraint, PointPair
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
-from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.multibody.spatial.transform import Transform

@@ -16,17 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody.bodies import WORLD, JointLimits
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.joint_data import (
-    ONE_AXIS,
-    JointData,
-    JointLimits,
-    Mimic,
-    followers,
-)
+from contactlab.multibody.joint_data import ONE_AXIS, JointData, Mimic, followers
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
-from contactlab.multibody.model import WORLD, Model
-from contactlab.multibody.packing import NegativeMomentError, link_masses, structure
+from contactlab.multibody.model import Model, link_masses, structure
+from contactlab.multibody.packing import NegativeMomentError
 from contactlab.multibody.spatial.arrays import FloatArray, set_fields, unit_axis
 from contactlab.multibody.spatial.errors import MultibodyError, close_names
 from contactlab.multibody.spatial.inertia import RigidInertia
@@ -278,7 +273,34 @@ def load_urdf(
     package_roots: PackageRoots = None,
     strict_inertia: bool = False,
 ) -> UrdfModel:
-    """Return the model of a robot description; see `Model.from_urdf`."""
+    """Read a robot description (URDF) from any source; see `docs/from_urdf.md`.
+
+    Bodies are named by the links and are in depth-first order, the children of one link in the order of the file. The
+    joints, with limits, friction and mimic relations, are in the model's ``joint_data`` by their own names.
+
+    Parameters
+    ----------
+    path_or_text
+        The description itself if it is a string that begins with "<" after white space, else the path of a file.
+    floating_base
+        Whether the root link floats (the joint `FloatingBase`) or is fixed to the world. A root link called "world" is
+        the world itself.
+    gravity
+        (3,) [m/s^2], world axes.
+    package_roots
+        Folders that may contain mesh files, in addition to the folder of the description: a mapping from package names,
+        or folders whose subfolders are packages. Meshes are located, never loaded.
+    strict_inertia
+        Whether every inertia that `RigidInertia` refuses is an error, and also a link that moves no mass. If not, an
+        inertia that no mass distribution can have is used unchanged, and one `UrdfWarning` names the links; only a
+        motion with a negative moment of inertia is refused.
+
+    Raises
+    ------
+    UrdfError
+        With the line, for anything malformed, ambiguous or dangerous (a DOCTYPE, a mesh outside the folders, a size no
+        robot has).
+    """
     robot, file = read(path_or_text)
     links = by_name(robot.all("link"))
     by_name(robot.all("joint"))

@@ -136,7 +136,7 @@ class Guard:
         if self.depth >= MAX_DEPTH:
             raise self.refuse(f"is nested more than {MAX_DEPTH} deep")
         if self.depth == 0 and tag != self.root:
-            hint = "; MuJoCo's files are read by World.from_mjcf and WorldBuilder.add_mjcf" if tag == "mujoco" else ""
+            hint = "; MuJoCo's files are read by load_mjcf and WorldBuilder.add_mjcf" if tag == "mujoco" else ""
             raise self.refuse(f"begins with <{tag[:60]}>, must be <{self.root}>{hint}")
         self.depth += 1
         self.on_start(tag, attributes, self.depth - 1)

@@ -20,9 +20,8 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from contactlab.multibody import body_poses, point_velocity_6d
+from contactlab.multibody.bodies import WORLD, joint_axes
 from contactlab.multibody.joints import FloatingBase
-from contactlab.multibody.model import WORLD
-from contactlab.multibody.overview import joint_axes
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.stepping.prepared import world_arrays
 from contactlab.simulation.world.collision_filter import build_collision_filter

@@ -29,8 +29,8 @@ from contactlab.simulation.stepping.record_schema import (
     start_rows,
 )
 from contactlab.simulation.world.sensors import Sensor, StepView
-from contactlab.simulation.world.shape_builder import resolve_mesh_files
 from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.surface import resolve_mesh_files
 from contactlab.simulation.world.world import World
 from lcp.result import html_table
 from problem_data import ConstraintForces, ConstraintVelProblemData

@@ -14,8 +14,8 @@ from contactlab.collision.shapes import ALL_SHAPES
 from contactlab.constraint_solver.model_problem.drives import Drive
 from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody import JointLimits, ModelBuilder, Transform, joints
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
-from contactlab.multibody.model import WORLD
 from contactlab.multibody.spatial import RigidInertia
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.simulation.world.builder import WorldBuilder
@@ -29,8 +29,7 @@ from contactlab.simulation.world.joint_actions import (
     PointSpring,
 )
 from contactlab.simulation.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
-from contactlab.simulation.world.shape_builder import Visual, VisualMesh
-from contactlab.simulation.world.surface import ALL, Collider
+from contactlab.simulation.world.surface import ALL, Collider, Visual, VisualMesh
 from contactlab.simulation.world.world import World
 
 Json = dict[str, Any]

@@ -18,7 +18,7 @@ import numpy as np
 from contactlab.collision import HalfSpace, Material, PlacedShape
 from contactlab.constraint_solver.model_problem.drives import Drive
 from contactlab.constraint_solver.model_problem.options import JointLimit
-from contactlab.multibody import Model, UrdfModel
+from contactlab.multibody import UrdfModel, load_urdf
 from contactlab.multibody.constraints import LoopConstraint
 from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.multibody.spatial.arrays import FloatArray
@@ -271,7 +271,7 @@ def _add_robot(
     with table.wrap_errors("urdf"), warnings.catch_warnings():
         # The reader's warnings are about the robot file, not about the scene.
         warnings.simplefilter("ignore")
-        model = Model.from_urdf(path, floating_base=floating, gravity=gravity)
+        model = load_urdf(path, floating_base=floating, gravity=gravity)
     if model.nb > MAX_BODIES:
         raise table.error("urdf", f"has {model.nb} links, at most {MAX_BODIES} are taken")
     prefix, whole = f"{table.text('name')}/", parse_filter(table)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.collision import ContactError, Material, PowerLaw
 from contactlab.collision.material import unit_vector
-from contactlab.multibody.model import WORLD
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, is_finite_array, read_only
 from contactlab.multibody.spatial.errors import close_names
 from contactlab.simulation.stepping.kernels import layout

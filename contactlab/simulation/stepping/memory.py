@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.multibody import workspace
-from contactlab.multibody.packing import head_views
+from contactlab.multibody.model import head_views
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.layout import (
     IslandProgress,

@@ -18,7 +18,8 @@ from contactlab.collision import Material, combine, combine_compliance, combine_
 from contactlab.collision.material import law_numbers
 from contactlab.multibody.constraints.kernels.kkt_codes import SCRATCH
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
-from contactlab.multibody.packing import motions, pack, structure, world_mass
+from contactlab.multibody.model import motions, structure, world_mass
+from contactlab.multibody.packing import pack
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.stepping.kernels.layout import (
     BODY_INTS,
@@ -35,12 +36,7 @@ from contactlab.simulation.stepping.kernels.layout import (
     Record,
     Spring,
 )
-from contactlab.simulation.world.collision_filter import (
-    body_trees,
-    build_collision_filter,
-    first_dofs,
-    may_touch_half_space,
-)
+from contactlab.simulation.world.collision_filter import build_collision_filter, may_touch_half_space
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.joint_actions import JointRow
 
@@ -108,9 +104,9 @@ def pack_world(world: World) -> PackedWorld:
     """Pack a checked world. The arrays are writable only for the compiler: never modify them."""
     model, nb = world.model, world.model.nb
     parent, root, iv, dof_parent, dof_link, body_link = structure(model)
-    first, roots = first_dofs(model), np.append(np.flatnonzero(parent < 0), parent.size)
+    first, roots = model.tree_starts, np.append(np.flatnonzero(parent < 0), parent.size)
     blocks = np.concatenate(([0], np.cumsum(np.diff(first) ** 2)))
-    tree_of_body = body_trees(model)
+    tree_of_body = model.body_trees
     bodies = [
         (tree, root[link], iv[link + 1] - 1) if link >= 0 else (-1, -1, -1)
         for tree, link in zip(tree_of_body, body_link, strict=True)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import Model
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.joints import Elementary
-from contactlab.multibody.model import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.simulation.world.world import World
 

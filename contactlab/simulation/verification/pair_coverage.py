@@ -15,7 +15,7 @@ import numpy as np
 
 from contactlab.collision import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody import Model
-from contactlab.multibody.model import WORLD
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.simulation.stepping import EXTERNAL_ID
 from contactlab.simulation.stepping.time_stepping import TimeStepping

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from contactlab.multibody.model import WORLD
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.recording.record import surface_velocities
 from contactlab.simulation.recording.recording import Recording

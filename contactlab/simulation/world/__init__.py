@@ -10,16 +10,16 @@ from contactlab.simulation.world import sensors
 from contactlab.simulation.world.builder import WorldBuilder
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.joint_actions import JointActions, JointPolynomial, JointRow, PointSpring
+from contactlab.simulation.world.loading import load_mjcf, load_mjcf_world, load_urdf_world
 from contactlab.simulation.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
-from contactlab.simulation.world.shape_builder import AnyShape, Visual, VisualMesh
 from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.surface import Collider, RayHits
+from contactlab.simulation.world.surface import AnyShape, Collider, RayHits, Visual, VisualMesh
 from contactlab.simulation.world.world import World
 
 __all__ = [
     "AnyShape", "Collider", "ConstantVelocity", "Conveyor", "JointActions", "JointPolynomial", "JointRow", "Motion",
     "Oscillation", "PointSpring", "PrescribedMotion", "RayHits", "RowKind", "SimulationConfigError", "StepperState",
-    "Visual", "VisualMesh", "World", "WorldBuilder", "sensors",
+    "Visual", "VisualMesh", "World", "WorldBuilder", "load_mjcf", "load_mjcf_world", "load_urdf_world", "sensors",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -11,21 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.collision import Material, Mesh
-from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
-from contactlab.multibody.arguments import check_configuration, check_velocity
-from contactlab.multibody.model import WORLD
-from contactlab.multibody.packing import structure
-from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.multibody import BodySpec, UrdfModel
+from contactlab.multibody.model import structure
+from contactlab.multibody.spatial import Transform, quaternion
+from contactlab.multibody.spatial.arrays import read_only
 from contactlab.multibody.spatial.errors import close_names
 from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.geometry import PackageRoots
-from contactlab.simulation.world.collision_filter import build_collision_filter, by_trees, model_of, with_prefix
+from contactlab.simulation.world.body_builder import BodyBuilder, check_name
+from contactlab.simulation.world.collision_filter import build_collision_filter
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
-from contactlab.simulation.world.joint_builder import Coefficients, Limits
-from contactlab.simulation.world.motion import PrescribedMotion, check_moves_in_plane, planar_body, plane_normal
-from contactlab.simulation.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_moves, check_name, start_of
-from contactlab.simulation.world.surface import ALL, Collider, as_colliders, is_ground
+from contactlab.simulation.world.joint_builder import Coefficients, Limits, model_of
+from contactlab.simulation.world.surface import ALL, is_ground
 from contactlab.simulation.world.urdf_world import (
     BadMeshes,
     MeshModes,
@@ -38,13 +34,10 @@ from contactlab.simulation.world.urdf_world import (
 from contactlab.simulation.world.world import World
 
 if TYPE_CHECKING:
-    from contactlab.simulation.world.mjcf import MjcfRobot
-
-# A contact's id has 20 bits for a body's number.
-MAX_BODIES = 1 << 20
+    from contactlab.simulation.world.mjcf.robot import MjcfRobot
 
 
-class WorldBuilder(ShapeBuilder):
+class WorldBuilder(BodyBuilder):
     """Collect bodies and half-spaces, then `build` the `World`.
 
     Parameters
@@ -70,154 +63,6 @@ class WorldBuilder(ShapeBuilder):
     >>> builder.build()
     World(bodies=['cube'], half_spaces=['floor'])
     """
-
-    def __init__(
-        self, gravity: ArrayLike = (0.0, 0.0, -9.81), *, body_contacts: bool = True, planar: ArrayLike | None = None
-    ) -> None:
-        super().__init__(plane_normal(planar))
-        self._gravity = finite_array(gravity, "gravity", (3,), SimulationConfigError)
-        self._body_contacts = bool(body_contacts)
-        self._geoms: dict[tuple[int, int, int], int] = {}  # classes of the geoms of MuJoCo files, and their bits
-
-    def add_free_body(
-        self,
-        name: str,
-        inertia: RigidInertia,
-        shape: AnyShape | Sequence[AnyShape],
-        material: Material,
-        q: ArrayLike | Transform | None = None,
-        v: ArrayLike | None = None,
-        *,
-        category: int = 1,
-        mask: int = ALL,
-    ) -> None:
-        """Add a free body, with the joint `FloatingBase`.
-
-        Parameters
-        ----------
-        name
-            Name, different from all other bodies.
-        inertia, shape, material
-            All relative to the body's origin and axes. Several shapes are a sequence; `PlacedShape` gives one a pose.
-        q
-            (7,) start: origin [m] and unit quaternion (w, x, y, z), or a `Transform`, in which no order can be
-            confused; default the world origin without rotation. In a planar world also (3,): its coordinates in the
-            plane.
-        v
-            (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
-            a planar world also (3,).
-        category, mask
-            Collision filter, as in `add_shape`.
-        """
-        check_name(name, self._bodies)
-        check_type("inertia", inertia, RigidInertia)
-        surfaces = as_colliders(shape, material, None, LIMIT, category, mask)
-        if isinstance(q, Transform):
-            q = np.concatenate((q.p, quaternion.from_matrix(q.R)))
-        if self._plane is None:
-            one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
-            self._add(one.bodies, one, q, v)
-        else:
-            self._add(*planar_body(name, inertia, self._gravity, self._plane, q, v))
-        self._surfaces[name] = surfaces
-
-    def add_fixed_body(
-        self,
-        name: str,
-        shape: AnyShape | Sequence[AnyShape],
-        material: Material,
-        placement: Transform | None = None,
-        *,
-        category: int = 1,
-        mask: int = ALL,
-    ) -> None:
-        """Add a body that is fixed in the world at ``placement``: a stair, a table, a piece of terrain."""
-        check_name(name, self._bodies)
-        self._add_fixed(name, placement, as_colliders(shape, material, None, LIMIT, category, mask))
-
-    def add_kinematic_body(
-        self,
-        name: str,
-        shape: AnyShape | Sequence[AnyShape],
-        material: Material,
-        motion: PrescribedMotion,
-        *,
-        category: int = 1,
-        mask: int = ALL,
-    ) -> None:
-        """Add a body with a prescribed motion, which contacts do not change: a belt, a shaker, a turntable, a wall.
-
-        Parameters
-        ----------
-        name
-            Name, different from all other bodies.
-        shape, material
-            As for a free body; also a `HalfSpace`.
-        motion
-            One of `contactlab.simulation.world.motion`, or a user's motion: pose and twist as functions of time.
-        category, mask
-            Collision filter, as in `add_shape`.
-        """
-        check_name(name, self._bodies)
-        start, surfaces = start_of(motion), as_colliders(shape, material, None, LIMIT, category, mask)
-        check_moves(surfaces)
-        self._add_fixed(name, start, surfaces)
-        self._motions[name] = motion
-
-    def add_model(
-        self,
-        model: Model,
-        q: ArrayLike | None = None,
-        v: ArrayLike | None = None,
-        *,
-        prefix: str = "",
-        limits: Limits = "model",
-        damping: Coefficients = "model",
-        friction: Coefficients = "model",
-        mimics: bool = True,
-        effort_limits: bool = False,
-    ) -> None:
-        """Add the bodies of a model with their joints; `add_shape` gives them shapes for contact.
-
-        Parameters
-        ----------
-        model
-            Any model without custom joints. Its gravity must equal the builder's.
-        q, v
-            (nq,), (nv,) start; default neutral, with mimic joints in agreement, and at rest.
-        prefix
-            Prefix of the names of bodies and joints; the resulting names must be free.
-        limits
-            Joint limits: "model" for the limits of the robot description, None, or `JointLimit` values.
-        damping, friction
-            Viscous damping and dry friction: "model" for the values of the description, None, or a number by joint.
-        mimics
-            Whether mimic joints of the description are constrained.
-        effort_limits
-            Whether drives of its joints without a ``max_force`` have the effort limit of the description.
-
-        Notes
-        -----
-        The world's model holds the bodies in the order added, tree by tree: bodies of a model that mixes its trees are
-        sorted, each tree at the place of its first body. `World.model` has the resulting order.
-        """
-        check_type("model", model, Model)
-        check_type("prefix", prefix, str)
-        if not np.array_equal(model.gravity, self._gravity):
-            raise SimulationConfigError(
-                "model", f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
-            )
-        if model.packed.custom:
-            raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
-        if self._plane is not None:
-            check_moves_in_plane(model, self._plane)
-        # A body whose prefixed name is "world" would be confused with the parent of the roots.
-        taken = {WORLD, *self._bodies}
-        for body in model.bodies:
-            check_name(prefix + body.name, taken)
-        with self._unchanged_on_error():
-            self._add([with_prefix(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
-            self._take_joints(model, prefix, limits, damping, friction, mimics, effort_limits)
 
     def add_urdf(
         self,
@@ -251,7 +96,7 @@ class WorldBuilder(ShapeBuilder):
         Parameters
         ----------
         path_or_text, floating_base, package_roots
-            As for `contactlab.multibody.Model.from_urdf`, whose errors it raises.
+            As for `contactlab.multibody.load_urdf`, whose errors it raises.
         name
             Prefix, with "/", of the names of links and joints, so that several robots are possible: "left/elbow".
         pose
@@ -379,7 +224,7 @@ class WorldBuilder(ShapeBuilder):
         Parameters
         ----------
         path, root, keyframe
-            As for `World.from_mjcf`.
+            As for `load_mjcf`.
         name
             Prefix, with "/", of the names of bodies, half-spaces and drives: "spot" makes "spot/hip" of "hip". None for
             names as in the file; the names must be free.
@@ -398,7 +243,7 @@ class WorldBuilder(ShapeBuilder):
         Filters: shapes without filters touch geoms as a geom with MuJoCo's defaults would. Two files touch as they
         would in one file. Files also use the bits from the second on, so your filters share them.
         """
-        from contactlab.simulation.world.mjcf import add_compiled, compile_mjcf, warn_of
+        from contactlab.simulation.world.mjcf.reading import add_compiled, compile_mjcf, warn_of
 
         if name is not None:
             check_name(name, ())
@@ -418,36 +263,11 @@ class WorldBuilder(ShapeBuilder):
         warn_of(robot.notes)
         return robot
 
-    @property
-    def gravity(self) -> FloatArray:
-        """(3,) [m/s^2], world axes."""
-        return self._gravity.copy()
 
-    @contextlib.contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """Undo all changes within the block if it raises for an invalid argument."""
-        before = {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
-        try:
-            yield
-        except ValueError:
-            vars(self).update(before)
-            raise
-
-    def _model_so_far(self) -> Model:
-        return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)
-
-    def _add_fixed(self, name: str, placement: Transform | None, surfaces: tuple[Collider, ...]) -> None:
-        """Store a body that is fixed in the world, with its colliders."""
-        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
-        self._add(one.bodies, one, None, None)
-        self._surfaces[name] = surfaces
-
-    def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
-        """Store the bodies with their initial q and v; by default neutral and at rest. Raise if they are too many."""
-        if len(self._bodies) + model.nb > MAX_BODIES:
-            raise SimulationConfigError("bodies", f"at most {MAX_BODIES} fit a contact id")
-        start_q = model.neutral if q is None else check_configuration(model, q)
-        start_v = np.zeros(model.nv) if v is None else check_velocity(model, v)
-        for spec, body in zip(specs, model.bodies, strict=True):
-            own_q, own_v = start_q[model.q_slice(body.name)], start_v[model.v_slice(body.name)]
-            self._bodies[spec.name] = (spec, own_q, own_v)
+def by_trees(specs: list[BodySpec], gravity: ArrayLike) -> list[BodySpec]:
+    """Return the bodies in this order if trees are consecutive, else sorted, with bodies fixed to the world first."""
+    model = model_of(specs, gravity)
+    if np.all(np.diff(structure(model).root) >= 0):
+        return specs
+    # The sort is stable: parents stay before their children.
+    return [specs[i] for i in np.argsort(model.body_trees, kind="stable")]

@@ -1,83 +1,23 @@
-"""Kinematic trees of a world, and pairs of its shapes that can collide.
+"""Pairs of the shapes of a world that can collide.
 
 Pairs depend on bodies, welds and joints, on filters, and on excluded pairs.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from contactlab.collision import BodyShape, Mesh, Shape
-from contactlab.multibody import BodySpec, Model, ModelBuilder
-from contactlab.multibody.model import WORLD
-from contactlab.multibody.packing import structure
+from contactlab.multibody import Model
+from contactlab.multibody.bodies import WORLD
+from contactlab.multibody.model import structure
 from contactlab.multibody.spatial.arrays import IntArray
 from contactlab.simulation.world.errors import SimulationConfigError
-
-if TYPE_CHECKING:
-    from contactlab.simulation.world.world import World
-
-
-def with_prefix(body: BodySpec, prefix: str) -> BodySpec:
-    """Return a body with a prefix before its name and the name of its parent."""
-    parent = body.parent if body.parent == WORLD else prefix + body.parent
-    name, joint_name = prefix + body.name, prefix + body.joint_name
-    return dataclasses.replace(body, name=name, parent=parent, joint_name=joint_name)
-
-
-def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
-    """Return the model of bodies, in this order."""
-    builder = ModelBuilder(gravity)
-    for body in specs:
-        builder.add_spec(body)
-    return builder.build()
-
-
-def by_trees(specs: list[BodySpec], gravity: ArrayLike) -> list[BodySpec]:
-    """Return the bodies in this order if trees are consecutive, else sorted, with bodies fixed to the world first."""
-    model = model_of(specs, gravity)
-    if np.all(np.diff(structure(model).root) >= 0):
-        return specs
-    # The sort is stable: parents stay before their children.
-    return [specs[i] for i in np.argsort(body_trees(model), kind="stable")]
-
-
-def check_model(model: Model) -> None:
-    """Raise `SimulationConfigError` with the reason if the loop cannot step a model."""
-    for body in model.bodies:
-        if any(joint is body.joint for joint, _, _ in model.packed.custom):
-            raise SimulationConfigError(
-                "model", f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"
-            )
-    root, iv = structure(model).root, structure(model).iv
-    apart = np.flatnonzero(np.diff(root) < 0)
-    if apart.size:
-        dof = int(iv[apart[0] + 1])
-        name = next(body.name for body in model.bodies if dof < model.v_slice(body.name).stop)
-        raise SimulationConfigError(
-            "model", f"bodies of one tree must be consecutive, {name!r} is not; `WorldBuilder.add_model` sorts them"
-        )
-
-
-def first_dofs(model: Model) -> IntArray:
-    """Return the index in v of the first velocity of each tree, followed by nv (nt + 1,)."""
-    parent, _, iv, *_ = structure(model)
-    return np.append(iv[:-1][parent < 0], model.nv).astype(np.int64)
-
-
-def body_trees(model: Model) -> IntArray:
-    """Return the tree of each body (nb,), -1 for a body fixed to the world."""
-    parent, root, _, _, _, body_link = structure(model)
-    number = np.cumsum(parent < 0) - 1
-    return np.array([number[root[link]] if link >= 0 else -1 for link in body_link], dtype=np.int64)
-
+from contactlab.simulation.world.world import World
 
 # Bits of the broad phase: shapes of bodies, half-spaces of the world; the user's bits begin at bit FILTER.
 BODIES, HALF_SPACES, FILTER = 1, 2, 2

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from contactlab.constraint_solver.model_problem.drives import Drive, DriveTerm, RowKind
 from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody import Model, integrate
-from contactlab.multibody.constraints import ContactConstraint, CustomConstraint, LoopConstraint, PointPair
+from contactlab.multibody.bodies import WORLD, joint_axes
+from contactlab.multibody.constraints import (
+    ConstraintSet,
+    ContactConstraint,
+    CustomConstraint,
+    LoopConstraint,
+    PointPair,
+)
 from contactlab.multibody.constraints.custom import CustomRows
-from contactlab.multibody.model import WORLD
-from contactlab.multibody.overview import joint_axes
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only, set_fields
 from contactlab.simulation.world.errors import SimulationConfigError
-
-if TYPE_CHECKING:
-    from contactlab.simulation.world.world import World
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,7 @@ class JointPolynomial(CustomConstraint):
     rows = 1
 
     def __post_init__(self) -> None:
-        given = finite_array(self.coefficients, "coefficients", (None,), SimulationConfigError)
-        object.__setattr__(self, "coefficients", read_only(given))
+        set_fields(self, coefficients=finite_array(self.coefficients, "coefficients", (None,), SimulationConfigError))
 
     def jacobian(self, model: Model, q: FloatArray) -> FloatArray:
         """Return G (1, nv): 1 for the joint that follows, minus the slope for the followed joint."""
@@ -197,9 +199,8 @@ class PointSpring(PointPair):
 
     def __post_init__(self) -> None:
         self.check_points(SimulationConfigError)
-        for field in ("rest_length", "stiffness", "damping"):
-            value = finite_number(getattr(self, field), field, SimulationConfigError, least=0.0)
-            object.__setattr__(self, field, value)
+        given = {field: getattr(self, field) for field in ("rest_length", "stiffness", "damping")}
+        set_fields(self, **{k: finite_number(value, k, SimulationConfigError, least=0.0) for k, value in given.items()})
         if self.stiffness == self.damping == 0.0:
             raise SimulationConfigError("stiffness", "and damping are both 0: such a spring does nothing")
 
@@ -281,13 +282,30 @@ class JointRow:
         return self.kind.rank
 
 
-def joint_rows(world: World) -> tuple[JointRow, ...]:
-    """Return the rows of a world in the order of their numbers."""
-    actions = world.joint_actions
-    drives = {world.place_of(drive.joint, drive.coordinate)[0]: i for i, drive in enumerate(actions.drives)}
-    rows = _loop_rows(world)
+def joint_rows(
+    actions: JointActions,
+    model: Model,
+    loops: ConstraintSet,
+    place_of: Callable[[str, int], tuple[int, int]],
+    start: tuple[FloatArray, FloatArray],
+) -> tuple[JointRow, ...]:
+    """Return the rows of a world in the order of their numbers.
+
+    ``loops`` are the constraints of the actions, ``place_of`` is the method of the world, and ``start`` its initial q
+    and v.
+    """
+
+    def locate(body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
+        # index in v, index in q (-1 for a coordinate without a position, as of a quaternion), tree, name in messages
+        dof, place = place_of(body, coordinate)
+        v = model.v_slice(body)
+        name = body if v.stop - v.start == 1 else f"{body}[{coordinate}]"
+        return dof, place, (int(model.body_trees[model.index(body)]),), name
+
+    drives = {place_of(drive.joint, drive.coordinate)[0]: i for i, drive in enumerate(actions.drives)}
+    rows = _loop_rows(actions.loops, loops, model, start)
     for limit in actions.limits:
-        dof, place, trees, name = _locate_coordinate(world, limit.joint, limit.coordinate)
+        dof, place, trees, name = locate(limit.joint, limit.coordinate)
         drive = drives.get(dof, -1)
         for sign, end, bound in ((1.0, "lower", limit.lower), (-1.0, "upper", limit.upper)):
             if math.isfinite(bound):
@@ -305,16 +323,16 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
                         dissipation=limit.dissipation,
                         speed=actions.drives[drive].terms()[0].speed if drive >= 0 else 0.0,
                         drive=drive,
-                        angular=_turns(world, limit.joint, limit.coordinate),
+                        angular=_turns(model, limit.joint, limit.coordinate),
                     )
                 )
     for one in actions.friction:
-        dof, place, trees, name = _locate_coordinate(world, one.body, one.coordinate)
+        dof, place, trees, name = locate(one.body, one.coordinate)
         rows.append(
             JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value, low=-one.value)
         )
     for i, motor in enumerate(actions.drives):
-        dof, place, trees, _ = _locate_coordinate(world, motor.joint, motor.coordinate)
+        dof, place, trees, _ = locate(motor.joint, motor.coordinate)
         rows += [
             JointRow(
                 term.kind,
@@ -334,8 +352,8 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
             if not term.is_implicit
         ]
     for follower in actions.mimics:
-        dof, place, trees, name = _locate_coordinate(world, follower.body, 0)
-        other, other_place, more, _ = _locate_coordinate(world, follower.followed, 0)
+        dof, place, trees, name = locate(follower.body, 0)
+        other, other_place, more, _ = locate(follower.followed, 0)
         rows.append(
             JointRow(
                 RowKind.MIMIC,
@@ -352,16 +370,17 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
     return tuple(sorted(rows, key=lambda row: (row.rank, row.kind)))
 
 
-def _loop_rows(world: World) -> list[JointRow]:
+def _loop_rows(
+    loops: Sequence[Loop], cs: ConstraintSet, model: Model, start: tuple[FloatArray, FloatArray]
+) -> list[JointRow]:
     """Return the rows of the loops and springs of a world, in the order of its loops.
 
     A spring has one row. Loops between bodies that cannot move have none.
     """
     found = []
-    cs, loops = world.loops, world.joint_actions.loops
     customs = {custom.rows.start: custom for custom in cs.packed.custom}
     for loop, place in zip(loops, cs._places, strict=True):
-        trees = _trees(world, loop, customs.get(place.start))
+        trees = _trees(model, loop, customs.get(place.start), start)
         if trees:  # between bodies that do not move there is no row
             erp = math.nan if loop.erp is None else loop.erp
             if isinstance(spring := loop.constraint, PointSpring):
@@ -383,47 +402,39 @@ def _loop_rows(world: World) -> list[JointRow]:
     return found
 
 
-def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ...]:
+def _trees(
+    model: Model, loop: Loop, custom: CustomRows | None, start: tuple[FloatArray, FloatArray]
+) -> tuple[int, ...]:
     """Return the trees that a loop connects."""
     if loop.joined is None:
         assert custom is not None
-        return trees_acted_on(world, custom)
-    trees = {int(world.body_trees[world.model.index(name)]) for name in loop.joined if name != WORLD}
+        return trees_acted_on(model, custom, start)
+    trees = {int(model.body_trees[model.index(name)]) for name in loop.joined if name != WORLD}
     return tuple(sorted(trees - {-1}))
 
 
-def trees_acted_on(world: World, custom: CustomRows) -> tuple[int, ...]:
+def trees_acted_on(model: Model, custom: CustomRows, start: tuple[FloatArray, FloatArray]) -> tuple[int, ...]:
     """Return the trees in whose columns the Jacobian is not 0, at the start or at states near it.
 
     If the Jacobian raises at one of these states, or is 0, return all trees.
     """
     rng = np.random.default_rng(0)
-    seen = np.zeros(world.nv, dtype=np.bool_)
+    starts, (q0, v0) = model.tree_starts, start
+    seen = np.zeros(model.nv, dtype=np.bool_)
     for k in range(SAMPLES):
-        v = SPREAD * rng.standard_normal(world.nv) if k else world.initial_v
-        q = integrate(world.model, world.initial_q, v, 1.0) if k else world.initial_q
+        v = SPREAD * rng.standard_normal(model.nv) if k else v0
+        q = integrate(model, q0, v, 1.0) if k else q0
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                seen |= np.any(custom.jacobian(world.model, read_only(q), read_only(v), 0.1 * k) != 0.0, axis=0)
+                seen |= np.any(custom.jacobian(model, read_only(q), read_only(v), 0.1 * k) != 0.0, axis=0)
         except Exception:  # noqa: BLE001  # the user's function, at a state for which it may not be defined
-            return tuple(range(world.tree_starts.size - 1))
-    trees = np.flatnonzero(np.logical_or.reduceat(seen, world.tree_starts[:-1])) if seen.any() else ()
-    return tuple(int(tree) for tree in trees) or tuple(range(world.tree_starts.size - 1))
+            return tuple(range(starts.size - 1))
+    trees = np.flatnonzero(np.logical_or.reduceat(seen, starts[:-1])) if seen.any() else ()
+    return tuple(int(tree) for tree in trees) or tuple(range(starts.size - 1))
 
 
-def _turns(world: World, body: str, coordinate: int) -> int:
+def _turns(model: Model, body: str, coordinate: int) -> int:
     """Return 1 if a coordinate is an angle, otherwise 0."""
-    joint = world.model.bodies[world.model.index(body)].joint
+    joint = model.bodies[model.index(body)].joint
     return int(joint_axes(joint)[coordinate].startswith("R"))
-
-
-def _locate_coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
-    """Return a coordinate's index in v, its index in q, its tree as a tuple, and its name in messages.
-
-    The index in q is -1 for a coordinate without a position, as of a quaternion.
-    """
-    dof, place = world.place_of(body, coordinate)
-    v = world.model.v_slice(body)
-    name = body if v.stop - v.start == 1 else f"{body}[{coordinate}]"
-    return dof, place, (int(world.body_trees[world.model.index(body)]),), name

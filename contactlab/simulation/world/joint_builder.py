@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -13,11 +12,10 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraint_solver.model_problem.drives import DRIVE_NAMES, Drive
 from contactlab.constraint_solver.model_problem.options import JointLimit
-from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
+from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, apply_mimic
+from contactlab.multibody.bodies import WORLD, positions
 from contactlab.multibody.constraints import ConstraintError, ConstraintSet
-from contactlab.multibody.joint_data import positions
-from contactlab.multibody.model import WORLD
-from contactlab.multibody.spatial.arrays import FloatArray, finite_number
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.multibody.spatial.errors import close_names
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
 from contactlab.simulation.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint, PointSpring
@@ -31,10 +29,11 @@ Coefficients = Literal["model"] | Mapping[str, float] | None
 FOLLOWS = 1e-9
 
 
-class JointBuilder(ABC):
+class JointBuilder:
     """Collects joint actions; `WorldBuilder` is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, gravity: ArrayLike) -> None:
+        self._gravity = finite_array(gravity, "gravity", (3,), SimulationConfigError)
         self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
         self._efforts: dict[str, FloatArray] = {}  # by body: effort limits of a description for drives of its joint
         self._joints: dict[str, str] = {}  # names of joints, if a model has them, and the bodies they move
@@ -118,8 +117,9 @@ class JointBuilder(ABC):
             if getattr(one.constraint, "baumgarte", None) is not None:
                 detail = "has a Baumgarte term, which acts on accelerations; give erp instead"
                 raise SimulationConfigError("loop", detail)
+        model = model_of((spec for spec, *_ in self._bodies.values()), self._gravity)
         try:
-            ConstraintSet(self._model_so_far(), [one.constraint for one in (*self._actions.loops, *checked)])
+            ConstraintSet(model, [one.constraint for one in (*self._actions.loops, *checked)])
         except ConstraintError as error:
             raise SimulationConfigError("loop", str(error)) from error
         self._add_actions(loops=checked)
@@ -179,10 +179,6 @@ class JointBuilder(ABC):
             for field, value in more.items()
         }
         self._actions = dataclasses.replace(self._actions, **changed)
-
-    @abstractmethod
-    def _model_so_far(self) -> Model:
-        """Return the model of the bodies so far."""
 
     def _need_body(self, body: str, field: str) -> None:
         if body not in self._bodies:
@@ -294,3 +290,11 @@ def _listed(field: str, values: Any) -> tuple[JointLimit, ...]:
     for i, one in enumerate(listed):
         check_type(f"{field}[{i}]", one, JointLimit)
     return listed
+
+
+def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
+    """Return the model of bodies, in this order."""
+    builder = ModelBuilder(gravity)
+    for body in specs:
+        builder.add_spec(body)
+    return builder.build()

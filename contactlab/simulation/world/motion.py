@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
 from contactlab.multibody.points import point_jacobian_6d
 from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only, set_fields
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
 
 
@@ -151,9 +151,8 @@ class Oscillation:
 
     def __post_init__(self) -> None:
         _check(self, "translation", "rotation")
-        for name, positive in (("frequency", True), ("phase", False)):
-            value = finite_number(getattr(self, name), name, SimulationConfigError, positive=positive)
-            object.__setattr__(self, name, value)
+        frequency = finite_number(self.frequency, "frequency", SimulationConfigError, positive=True)
+        set_fields(self, frequency=frequency, phase=finite_number(self.phase, "phase", SimulationConfigError))
 
     def pose(self, t: float) -> Transform:
         """Return the pose of the body at time t."""
@@ -224,9 +223,8 @@ def _moved(start: Transform, displacement: FloatArray, turn: FloatArray) -> Tran
 def _check(motion: _Steady | Oscillation, *vectors: str) -> None:
     """Check a motion's start and its vectors (3,) with these names, and store them as read-only arrays."""
     check_type("start", motion.start, Transform)
-    for name in vectors:
-        value = finite_array(getattr(motion, name), name, (3,), SimulationConfigError)
-        object.__setattr__(motion, name, read_only(value))
+    given = {name: getattr(motion, name) for name in vectors}
+    set_fields(motion, **{name: finite_array(one, name, (3,), SimulationConfigError) for name, one in given.items()})
 
 
 #: Edges of the friction pyramid in a plane: one direction and its negative, the exact cone.

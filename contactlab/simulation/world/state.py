@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only, set_fields
 from contactlab.simulation.world.errors import SimulationConfigError
 
 #: Empty arrays of ids, pairs of numbers and numbers.
@@ -68,11 +68,10 @@ class StepperState:
             "h": finite_number(self.h, "h", SimulationConfigError, least=0.0),
         }
         for name, shape in shapes.items():
-            checked[name] = read_only(finite_array(getattr(self, name), name, shape, SimulationConfigError))
+            checked[name] = finite_array(getattr(self, name), name, shape, SimulationConfigError)
         if len(checked["z"]) != ids.size:
             raise SimulationConfigError("z", f"has {len(checked['z'])} rows for {ids.size} contact ids")
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, **checked)
 
     @classmethod
     def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:

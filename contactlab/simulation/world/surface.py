@@ -1,28 +1,37 @@
-"""Colliders of bodies, with materials and filters; their sizes, rotations that move their surface; ray casting."""
+"""Colliders of bodies, with materials and filters, and visuals; sizes of colliders; hits of rays.
+
+Visuals are shapes and meshes with colours. They do not collide; mesh files are read when they are drawn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.collision import BodyShape, ContactError, HalfSpace, HeightField, Material, PlacedShape, Shape, Sphere
+from contactlab.collision.mesh_files import load_colored_mesh
 from contactlab.collision.shapes.primitives import AxialShape
 from contactlab.multibody.spatial import Transform
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.multibody.urdf.geometry import Packages, Rgba
+from contactlab.multibody.urdf.reading import Element
 from contactlab.simulation.world.errors import SimulationConfigError, check_type, whole_number
-
-if TYPE_CHECKING:
-    from contactlab.simulation.world.world import World
-
 
 #: All bits of a filter.
 ALL = (1 << 32) - 1
+
+#: Shape of a collider: one of the library, or a user's shape with support points, which touches only half-spaces.
+AnyShape = Shape | BodyShape | PlacedShape
+
+# One 64-bit id has the numbers of a contact's parts: 21 bits each for half-space and support point, 20 for the body.
+LIMIT = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +126,107 @@ def _check_points(shape: BodyShape, most_points: int) -> None:
         raise SimulationConfigError("shape.radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
     if radii.size > most_points:
         raise SimulationConfigError("shape", f"at most {most_points} points per body fit a contact id")
+
+
+@dataclass(frozen=True, eq=False)
+class VisualMesh:
+    """A mesh for pictures: a file that is read when it is drawn, or triangles.
+
+    Attributes
+    ----------
+    name
+        Name of the file in the description; for triangles, the name in messages.
+    path
+        The file (STL, OBJ or COLLADA), None if none was found in the folders given.
+    scale
+        Factors along x, y, z.
+    triangles
+        Vertices (n, 3) [m] and triangles (m, 3) in place of a file.
+    """
+
+    name: str
+    path: Path | None = None
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    triangles: tuple[FloatArray, IntArray] | None = None
+
+    def __post_init__(self) -> None:
+        if self.triangles is None:
+            return
+        vertices = finite_array(self.triangles[0], "vertices", (None, 3), SimulationConfigError)
+        triangles = np.array(self.triangles[1])
+        if triangles.dtype.kind not in "iu" or triangles.ndim != 2 or triangles.shape[1] != 3:
+            raise SimulationConfigError("triangles", f"must be whole numbers (m, 3), got {triangles.shape}")
+        if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(vertices):
+            raise SimulationConfigError("triangles", f"must lie within the {len(vertices)} vertices")
+        object.__setattr__(self, "triangles", (vertices, triangles.astype(np.int64)))
+
+    def load(self) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return the scaled vertices (n, 3) [m], the triangles (m, 3) and their colours (m, 3), NaN without colours.
+
+        The mesh is read from its file, unless it was given as arrays.
+
+        Raises
+        ------
+        ContactError
+            The file is missing, or is not a readable mesh.
+        """
+        if self.triangles is not None:
+            vertices, triangles = self.triangles
+            return vertices * self.scale, triangles, np.full((len(triangles), 3), np.nan)
+        if self.path is None:
+            raise ContactError("path", f"{self.name}: is in none of the folders given")
+        return load_colored_mesh(self.path, scale=self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Visual:
+    """A visible part of a body.
+
+    Attributes
+    ----------
+    shape
+        One of `contactlab.collision.shapes`, or a mesh.
+    placement
+        From the shape's axes to the body's.
+    rgba
+        Red, green, blue and opacity, each from 0 to 1; None for the colour in the file, or a default colour.
+    """
+
+    shape: Shape | VisualMesh
+    placement: Transform
+    rgba: Rgba | None
+
+
+def as_visual(shape: object, placement: Transform | None, rgba: ArrayLike | None) -> Visual:
+    """Check the arguments of `WorldBuilder.add_visual`."""
+    check_type("placement", Transform() if placement is None else placement, Transform)
+    if not isinstance(shape, Shape | VisualMesh):
+        raise SimulationConfigError("shape", f"must be a shape or a VisualMesh, got {type(shape).__name__}")
+    color: Rgba | None = None
+    if rgba is not None:
+        r, g, b, opacity = (float(x) for x in finite_array(rgba, "rgba", (4,), SimulationConfigError))
+        if not 0.0 <= min(r, g, b, opacity) <= max(r, g, b, opacity) <= 1.0:
+            raise SimulationConfigError("rgba", f"each entry must lie between 0 and 1, got {[r, g, b, opacity]}")
+        color = (r, g, b, opacity)
+    return Visual(shape, Transform() if placement is None else placement, color)
+
+
+def resolve_mesh_files(visuals: Iterable[Visual], roots: Iterable[Path]) -> tuple[Visual, ...]:
+    """Return visuals with the paths of their mesh files, searched in the folders ``roots`` in order.
+
+    The rules of robot descriptions apply to names. A mesh that is not found stays unchanged.
+    """
+    element, folders = Element("mesh", {}, 0, "record", "visual"), list(roots)
+
+    def found(mesh: VisualMesh) -> VisualMesh:
+        for root in folders:
+            with contextlib.suppress(ValueError):  # the name is invalid, or leads out of the folder
+                path = Packages({}, (root,), root).find(element, mesh.name)
+                if path is not None:
+                    return replace(mesh, path=path)
+        return mesh
+
+    return tuple(replace(one, shape=found(one.shape)) if isinstance(one.shape, VisualMesh) else one for one in visuals)
 
 
 # A shape counts as round about an axis if it deviates from a circle by at most this fraction of its radius: prisms of
@@ -261,41 +371,3 @@ class RayHits:
     body: IntArray
     shape: IntArray
     half_space: IntArray
-
-
-def cast_rays(
-    world: World,
-    poses: tuple[FloatArray, FloatArray],
-    origins: ArrayLike,
-    directions: ArrayLike,
-    reach: float,
-    exclude: Collection[str],
-) -> RayHits:
-    """Return the hits of rays with the bodies at poses (nb, 3, 3) and (nb, 3); see `World.cast_rays`."""
-    from contactlab.collision.detection.collide import first_hits
-
-    out = {world.model.index(name) for name in exclude}
-    shapes = [s for s, owner in enumerate(world.surface_bodies) if owner not in out]
-    for s in shapes:
-        if not isinstance(world.surfaces[s].shape, Shape):
-            kind, name = type(world.surfaces[s].shape).__name__, world.model.names[world.surface_bodies[s]]
-            raise SimulationConfigError("exclude", f"must name {name!r}: its shape, a {kind}, has no surface for rays")
-    n, n_half_spaces = len(world.surfaces), len(world.half_spaces)
-    chosen = np.array([*shapes, *range(n, n + n_half_spaces)], dtype=np.int64)
-    # The pose of the world, for half-spaces, follows the poses of the bodies.
-    rows = np.vstack(
-        [np.concatenate([poses[0].reshape(-1, 9), poses[1]], axis=1), [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]]
-    )
-    owner = np.array([*world.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
-    packed = world.packed_shapes
-    packed = packed._replace(kind=packed.kind[chosen], size=packed.size[chosen], place=packed.place[chosen])
-    distance, number, normal = first_hits(packed, rows[owner[chosen]], origins, directions, reach)
-    # A last entry for rays without a hit, whose number is -1.
-    number = np.append(chosen, -1)[number]
-    return RayHits(
-        distance=distance,
-        normal=normal,
-        body=np.append(owner, -1)[number],
-        shape=np.where(number < n, number, -1),
-        half_space=np.where(number < n, -1, number - n),
-    )

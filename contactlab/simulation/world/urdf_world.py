@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from contactlab.collision import (
     load_mesh,
 )
 from contactlab.multibody import UrdfModel, apply_mimic, body_pose
-from contactlab.multibody.model import WORLD
-from contactlab.multibody.packing import structure
+from contactlab.multibody.bodies import WORLD
+from contactlab.multibody.model import structure
 from contactlab.multibody.spatial import Transform
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array
 from contactlab.multibody.urdf import (
@@ -37,11 +37,9 @@ from contactlab.multibody.urdf import (
     UrdfSphere,
 )
 from contactlab.multibody.urdf.reading import warn_of
+from contactlab.simulation.world.body_builder import BodyBuilder
 from contactlab.simulation.world.errors import RobotFileError, SimulationConfigError
-from contactlab.simulation.world.shape_builder import VisualMesh
-
-if TYPE_CHECKING:
-    from contactlab.simulation.world.builder import WorldBuilder
+from contactlab.simulation.world.surface import VisualMesh
 
 #: Treatment of a mesh: its convex hull, the mesh itself, or no shape.
 MeshMode = Literal["convex", "exact", "skip"]
@@ -94,7 +92,7 @@ def collision_shapes(
 
 
 def add_links(
-    builder: WorldBuilder,
+    builder: BodyBuilder,
     model: UrdfModel,
     shapes: list[tuple[UrdfGeometry, PlacedShape]],
     material: Material,
@@ -119,7 +117,7 @@ def add_links(
             builder.exclude_collision(*pair)
 
 
-def add_visuals(builder: WorldBuilder, model: UrdfModel, prefix: str) -> set[str]:
+def add_visuals(builder: BodyBuilder, model: UrdfModel, prefix: str) -> set[str]:
     """Add visuals to links in a builder; return the links with visuals, and the links fixed to them."""
     welds = dict(zip(model.names, structure(model).body_link.tolist(), strict=True))
     dressed: set[int] = set()

@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.collision import ContactError, HalfSpace, Material, PlacedShape, Shape, Sphere
 from contactlab.multibody import Model, MultibodyError, body_poses
 from contactlab.multibody.arguments import check_configuration, check_velocity
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.constraints import ConstraintSet
-from contactlab.multibody.joint_data import positions
-from contactlab.multibody.model import WORLD
-from contactlab.multibody.spatial.arrays import FloatArray, read_only
-from contactlab.multibody.urdf.geometry import PackageRoots
-from contactlab.simulation.world.collision_filter import body_trees, check_model, first_dofs
+from contactlab.multibody.model import structure
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.joint_actions import JointActions, JointRow, joint_rows
 from contactlab.simulation.world.motion import PrescribedMotion
-from contactlab.simulation.world.shape_builder import Visual
 from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.surface import Collider, Extents, RayHits, cast_rays, extents_of
-from contactlab.simulation.world.urdf_world import BadMeshes, MeshModes
+from contactlab.simulation.world.surface import Collider, Extents, RayHits, Visual, extents_of
 
 if TYPE_CHECKING:
     from contactlab.collision.detection import PackedShapes
@@ -110,94 +105,6 @@ class World:
                     "loop", f"joins {name!r}, whose motion it would not see: a kinematic body acts by contact alone"
                 )
 
-    @classmethod
-    def from_urdf(
-        cls,
-        path_or_text: str | PathLike[str],
-        *,
-        floating_base: bool = False,
-        ground: HalfSpace | bool = True,
-        material: Material | None = None,
-        collisions: bool = True,
-        meshes: MeshModes = "convex",
-        bad_meshes: BadMeshes = "raise",
-        self_collisions: bool = False,
-        q: ArrayLike | Mapping[str, float] | None = None,
-        v: ArrayLike | None = None,
-        gravity: ArrayLike = (0.0, 0.0, -9.81),
-        package_roots: PackageRoots = None,
-    ) -> World:
-        """Return a world of one robot, with the collision shapes of its description, on the ground.
-
-        Parameters
-        ----------
-        path_or_text, floating_base, gravity, package_roots
-            As for `contactlab.multibody.Model.from_urdf`, whose errors it raises.
-        ground
-            True for the half-space z <= 0, called "ground"; another half-space; False for none.
-        material
-            Material of robot and ground; None for ``Material(0.8)``.
-        collisions, meshes, bad_meshes, self_collisions
-            As for `WorldBuilder.add_urdf`. This is its short form: use `add_urdf` for more robots, bodies and drives.
-        q, v
-            Start (nq,), (nv,), or positions by joint, the rest neutral. If ``q`` does not contain the base's pose, a
-            floating base is raised or lowered until the lowest shape touches the ground.
-
-        Raises
-        ------
-        SimulationConfigError
-            A shape is not supported, with the name of its link, or an argument is invalid.
-        """
-        from contactlab.simulation.world.builder import WorldBuilder
-
-        plane = HalfSpace() if ground is True else ground
-        builder, rests = WorldBuilder(gravity), Material(0.8) if material is None else material
-        whole = not (q is None or isinstance(q, Mapping))
-        if isinstance(plane, HalfSpace):
-            builder.add_half_space("ground", plane, rests)
-        elif plane is not False:
-            raise SimulationConfigError("ground", f"must be True, False or a HalfSpace, got {type(plane).__name__}")
-        builder.add_urdf(
-            path_or_text,
-            floating_base=floating_base,
-            stand_on="ground" if floating_base and not whole and isinstance(plane, HalfSpace) else None,
-            material=rests,
-            collisions=collisions,
-            meshes=meshes,
-            bad_meshes=bad_meshes,
-            self_collisions=self_collisions,
-            q=q,
-            v=v,
-            package_roots=package_roots,
-        )
-        return builder.build()
-
-    @classmethod
-    def from_mjcf(
-        cls, path: str | PathLike[str], *, root: str | PathLike[str] | None = None, keyframe: str | None = None
-    ) -> World:
-        """Return the world of a MuJoCo file (MJCF), read by mujoco's own reader (the extra ``mjcf``).
-
-        Masses, poses and joints are from the compiled model, so that mass matrix and bias agree with MuJoCo's.
-        `contactlab.simulation.world.mjcf.load_mjcf` lists the supported elements, and returns the unsupported ones;
-        here an
-        `MjcfWarning` names them.
-
-        Parameters
-        ----------
-        path
-            The file.
-        root
-            Folder that must contain it and all its references, with links resolved; default the folder of the file.
-        keyframe
-            Name of the keyframe to start from; default the model's reference pose, at rest.
-        """
-        from contactlab.simulation.world.mjcf import load_mjcf, warn_of
-
-        scene = load_mjcf(path, root=root, keyframe=keyframe)
-        warn_of(scene.notes)
-        return scene.world
-
     @property
     def nq(self) -> int:
         """Length of q."""
@@ -220,14 +127,14 @@ class World:
         )
 
     @cached_property
-    def tree_starts(self) -> NDArray[np.int64]:
+    def tree_starts(self) -> IntArray:
         """First velocity of each kinematic tree (nt + 1,); the last entry is nv."""
-        return first_dofs(self.model)
+        return self.model.tree_starts
 
     @cached_property
-    def body_trees(self) -> NDArray[np.int64]:
+    def body_trees(self) -> IntArray:
         """Number of the kinematic tree of each body (nb,); -1 for a body fixed to the world."""
-        return body_trees(self.model)
+        return self.model.body_trees
 
     @cached_property
     def extents(self) -> Extents:
@@ -296,7 +203,46 @@ class World:
         for body, motion in self.motions:
             pose = motion.pose(time)
             R[body], p[body] = pose.R, pose.p
-        return cast_rays(self, (R, p), origins, directions, reach, exclude)
+        return self.cast_rays_at((R, p), origins, directions, reach=reach, exclude=exclude)
+
+    def cast_rays_at(
+        self,
+        poses: tuple[FloatArray, FloatArray],
+        origins: ArrayLike,
+        directions: ArrayLike,
+        *,
+        reach: float = np.inf,
+        exclude: Collection[str] = (),
+    ) -> RayHits:
+        """Return the hits of rays as `cast_rays`, with the bodies at poses (nb, 3, 3) and (nb, 3)."""
+        from contactlab.collision.detection.collide import first_hits
+
+        out = {self.model.index(name) for name in exclude}
+        shapes = [s for s, owner in enumerate(self.surface_bodies) if owner not in out]
+        for s in shapes:
+            if not isinstance(self.surfaces[s].shape, Shape):
+                kind, name = type(self.surfaces[s].shape).__name__, self.model.names[self.surface_bodies[s]]
+                detail = f"must name {name!r}: its shape, a {kind}, has no surface for rays"
+                raise SimulationConfigError("exclude", detail)
+        n, n_half_spaces = len(self.surfaces), len(self.half_spaces)
+        chosen = np.array([*shapes, *range(n, n + n_half_spaces)], dtype=np.int64)
+        # The pose of the world, for half-spaces, follows the poses of the bodies.
+        rows = np.vstack(
+            [np.concatenate([poses[0].reshape(-1, 9), poses[1]], axis=1), [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]]
+        )
+        owner = np.array([*self.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
+        packed = self.packed_shapes
+        packed = packed._replace(kind=packed.kind[chosen], size=packed.size[chosen], place=packed.place[chosen])
+        distance, number, normal = first_hits(packed, rows[owner[chosen]], origins, directions, reach)
+        # A last entry for rays without a hit, whose number is -1.
+        number = np.append(chosen, -1)[number]
+        return RayHits(
+            distance=distance,
+            normal=normal,
+            body=np.append(owner, -1)[number],
+            shape=np.where(number < n, number, -1),
+            half_space=np.where(number < n, -1, number - n),
+        )
 
     @cached_property
     def loops(self) -> ConstraintSet:
@@ -306,12 +252,9 @@ class World:
     @cached_property
     def coordinate_index(self) -> Mapping[tuple[str, int], tuple[int, int]]:
         """Index of each coordinate, by the body that its joint moves and its number: `place_of`."""
-        model, found = self.model, {}
-        for body in model.bodies:
-            dof, at = model.v_slice(body.name).start, model.q_slice(body.name).start
-            for i, own in enumerate(positions(body.joint)):
-                found[body.name, i] = (dof + i, -1 if own is None else at + own)
-        return found
+        names = ((body.name, i) for body in self.model.bodies for i in range(body.joint.nv))
+        places = enumerate(self.model.position_index.tolist())
+        return dict(zip(names, places, strict=True))
 
     def place_of(self, joint: str, coordinate: int = 0) -> tuple[int, int]:
         """Return the index of a joint's coordinate in v, and of its position in q (-1 if it has none).
@@ -335,7 +278,24 @@ class World:
     @cached_property
     def joint_rows(self) -> tuple[JointRow, ...]:
         """Joint rows of the contact problem, in the order of their numbers."""
-        return joint_rows(self)
+        return joint_rows(self.joint_actions, self.model, self.loops, self.place_of, (self.initial_q, self.initial_v))
 
     def __repr__(self) -> str:
         return f"World(bodies={list(self.model.names)}, half_spaces={list(self.half_space_names)})"
+
+
+def check_model(model: Model) -> None:
+    """Raise `SimulationConfigError` with the reason if the loop cannot step a model."""
+    for body in model.bodies:
+        if any(joint is body.joint for joint, _, _ in model.packed.custom):
+            raise SimulationConfigError(
+                "model", f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"
+            )
+    root, iv = structure(model).root, structure(model).iv
+    apart = np.flatnonzero(np.diff(root) < 0)
+    if apart.size:
+        dof = int(iv[apart[0] + 1])
+        name = next(body.name for body in model.bodies if dof < model.v_slice(body.name).stop)
+        raise SimulationConfigError(
+            "model", f"bodies of one tree must be consecutive, {name!r} is not; `WorldBuilder.add_model` sorts them"
+        )

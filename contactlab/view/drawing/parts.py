@@ -12,11 +12,11 @@ import numpy as np
 
 from contactlab.collision import BodyShape, Box, ContactError, Shape, tangent_frame
 from contactlab.collision.shapes import SurfaceMesh, balls
-from contactlab.multibody.model import WORLD
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.multibody.urdf.reading import warn_of
 from contactlab.simulation import OPEN, SLIDE, STICK, World
-from contactlab.simulation.world.shape_builder import VisualMesh
+from contactlab.simulation.world.surface import VisualMesh
 
 Color = tuple[int, int, int]
 

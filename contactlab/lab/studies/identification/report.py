@@ -23,7 +23,7 @@ from contactlab.lab.studies.identification.tosses import cube_recordings, planar
 from contactlab.lab.studies.identification.windows import Windows, window_problem, with_parameters
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.simulation import TimeStepping, World
+from contactlab.simulation import TimeStepping, World, load_urdf_world
 from contactlab.simulation.scene import load_scene
 
 #: Duration of a window [s], and its minimum number of samples.
@@ -38,7 +38,7 @@ def arm_recordings(path: str | Path, description: str | Path, *, threads: int | 
     """Return a recording (`load_arm_log`) of a robot from a URDF, on a fixed base, or from a scene file."""
     description = Path(description)
     world = (
-        load_scene(description).world if description.suffix == ".toml" else World.from_urdf(description, ground=False)
+        load_scene(description).world if description.suffix == ".toml" else load_urdf_world(description, ground=False)
     )
     return arm_log(load_arm_log(path), world, threads=threads)
 

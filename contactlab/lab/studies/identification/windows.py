@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 
 from contactlab.collision import Material
 from contactlab.lab.studies.identification.problem import Function, IdentificationError, Parameter, Problem, differences
+from contactlab.multibody.bodies import BodySpec
 from contactlab.multibody.configuration import difference, integrate
-from contactlab.multibody.model import BodySpec
 from contactlab.multibody.spatial import RigidInertia
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.spatial.errors import close_names

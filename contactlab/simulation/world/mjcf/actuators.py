@@ -16,7 +16,7 @@ from contactlab.constraint_solver.model_problem.drives import PositionDrive
 from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody.constraints import LoopConstraint
 from contactlab.multibody.spatial import Transform
-from contactlab.simulation.world.builder import WorldBuilder
+from contactlab.simulation.world.body_builder import BodyBuilder
 from contactlab.simulation.world.joint_actions import JointActions, JointPolynomial, MimicJoint
 from contactlab.simulation.world.mjcf.robot import (
     DYNAMICS,
@@ -72,7 +72,7 @@ def tendon_terms(m: Any, tendon: int) -> dict[int, float] | None:
     return terms
 
 
-def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActuator, ...]) -> None:
+def add_actions(builder: BodyBuilder, source: Source, actuators: tuple[MjcfActuator, ...]) -> None:
     """Add the joint actions to the builder, with the actuators that are drives."""
     m = source.m
     for j in source.moved:

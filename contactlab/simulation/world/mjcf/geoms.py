@@ -24,10 +24,10 @@ from contactlab.collision import (
 )
 from contactlab.collision.shapes.convex_points import MAX_CORNERS, coarse_hull, directions
 from contactlab.multibody import Model, ModelBuilder, joints
-from contactlab.multibody.model import WORLD
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.simulation.world.builder import WorldBuilder
+from contactlab.simulation.world.body_builder import BodyBuilder
 from contactlab.simulation.world.mjcf.source import (
     BALL,
     FREE,
@@ -39,8 +39,7 @@ from contactlab.simulation.world.mjcf.source import (
     mujoco,
     name_in,
 )
-from contactlab.simulation.world.shape_builder import VisualMesh
-from contactlab.simulation.world.surface import ALL
+from contactlab.simulation.world.surface import ALL, VisualMesh
 
 
 def model_of(source: Source, gravity: ArrayLike) -> Model:
@@ -139,7 +138,7 @@ HIDDEN_GROUP = 3
 PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom without one
 
 
-def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surroundings: bool = True) -> list[str]:
+def add_geoms(builder: BodyBuilder, source: Source, classes: Classes, *, surroundings: bool = True) -> list[str]:
     """Add the geoms and collision filters of the bodies in the builder; return notes.
 
     Colliding geoms of the file's world become fixed bodies, planes become half-spaces; without ``surroundings`` they
@@ -228,7 +227,7 @@ def _rgba(m: Any, g: int) -> tuple[float, float, float, float] | None:
     return red, green, blue, opacity
 
 
-def _add_visuals(builder: WorldBuilder, source: Source, geoms: set[int]) -> None:
+def _add_visuals(builder: BodyBuilder, source: Source, geoms: set[int]) -> None:
     """Add visuals to the bodies in the builder; geoms of one mesh share it."""
     m, meshes = source.m, dict[int, VisualMesh]()
     for g in sorted(geoms):
@@ -396,7 +395,7 @@ def is_ground(source: Source, g: int) -> bool:
     return bool(source.m.geom_bodyid[g] == 0 or source.m.geom_type[g] == mujoco().mjtGeom.mjGEOM_PLANE)
 
 
-def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> list[str]:
+def ignore_bodies(builder: BodyBuilder, source: Source, geoms: list[int]) -> list[str]:
     """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
 
     Bodies without joints form one weld with their parents. A weld does not touch its parent weld, unless that is the

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraint_solver.model_problem.drives import PositionDrive
 from contactlab.multibody import Model, MultibodyError, body_poses, nonlinear_effects
-from contactlab.multibody.model import WORLD
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.simulation.world.mjcf.source import MjcfError
 from contactlab.simulation.world.sensors import Sensor
@@ -399,12 +399,10 @@ class MjcfRobot:
             known = ", ".join(map(repr, self.keyframes)) or "none"
             raise MjcfError("keyframe", f"there is none called {keyframe!r}; there are {known}")
         frame, q, v = self.keyframes[keyframe], world.initial_q.copy(), world.initial_v.copy()
-        at_q = at_v = 0
-        for body in self.joints.values():
-            own_q, own_v = world.model.q_slice(body), world.model.v_slice(body)
-            nq, nv = own_q.stop - own_q.start, own_v.stop - own_v.start
-            q[own_q], v[own_v] = frame.q[at_q : at_q + nq], frame.v[at_v : at_v + nv]
-            at_q, at_v = at_q + nq, at_v + nv
+        # the entries of the file's joints, in its order
+        model, bodies = world.model, self.joints.values()
+        q[[i for body in bodies for i in range(model.nq)[model.q_slice(body)]]] = frame.q
+        v[[i for body in bodies for i in range(model.nv)[model.v_slice(body)]]] = frame.v
         return world.initial_state(h, q=q, v=v)
 
     def _controls(self, ctrl: ArrayLike) -> FloatArray:

@@ -20,7 +20,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from contactlab.multibody.model import WORLD
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial import Transform, quaternion
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.spatial.errors import FieldError
@@ -304,7 +304,7 @@ def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
     """Return the paths of a name in a folder, as text, like mujoco, and with links resolved; all in the root."""
     if name.startswith("package:"):
         raise MjcfError(
-            "file", f"{file.name}: {name!r} is a URDF file's: `World.from_urdf` and `WorldBuilder.add_urdf` read those"
+            "file", f"{file.name}: {name!r} is a URDF file's: `load_urdf_world` and `WorldBuilder.add_urdf` read those"
         )
     if _ABSOLUTE.match(name):
         raise MjcfError("file", f"{file.name}: {name!r} is absolute")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +12,14 @@ from contactlab.collision import PlacedShape, Shape
 from contactlab.collision.detection import PackedShapes, pack_shapes
 from contactlab.collision.detection.collide import first_hits
 from contactlab.collision.shapes.shape import pose_row
-from contactlab.multibody.model import WORLD
+from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial import Transform
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, set_fields
 from contactlab.multibody.spatial.errors import close_names
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.sensors.joint import OnBody, turned_back
 from contactlab.simulation.world.sensors.step_view import StepView
-from contactlab.simulation.world.surface import cast_rays
-
-if TYPE_CHECKING:
-    from contactlab.simulation.world.world import World
-
+from contactlab.simulation.world.world import World
 
 IN_BODY = pose_row(Transform())[None]
 
@@ -178,8 +174,7 @@ class RangeFinder(OnBody):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rays = finite_array(self.directions, "directions", (None, 3), SimulationConfigError)
-        object.__setattr__(self, "directions", read_only(rays))
+        set_fields(self, directions=finite_array(self.directions, "directions", (None, 3), SimulationConfigError))
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the distances of the rays' hits (d,) [m], or (n, d) of n steps, none beyond ``reach``."""
@@ -187,7 +182,9 @@ class RangeFinder(OnBody):
         frames = (*view.pose(self.body, self.placement), *view.poses())
         by_step = zip(*(part.reshape(-1, *part.shape[len(lead) :]) for part in frames), strict=True)
         readings = [
-            cast_rays(view.world, (bodies_R, bodies_p), p, self.directions @ R.T, self.reach, out).distance
+            view.world.cast_rays_at(
+                (bodies_R, bodies_p), p, self.directions @ R.T, reach=self.reach, exclude=out
+            ).distance
             for R, p, bodies_R, bodies_p in by_step
         ]
         return np.minimum(np.reshape(readings, (*lead, len(self.directions))), self.reach)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from contactlab.multibody import body_poses, point_acceleration_6d, point_velocity_6d
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.multibody.spatial import Transform
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only, set_fields
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
-
-if TYPE_CHECKING:
-    from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import World
 
 
 class Sensor(Protocol):
@@ -183,7 +181,7 @@ class Noisy:
         std = _spread("std", self.std)
         if np.any(std < 0.0):
             raise SimulationConfigError("std", f"must not be negative, got {std}")
-        object.__setattr__(self, "std", std)
+        set_fields(self, std=std)
         whole_number("seed", self.seed, 0)
 
     def measure(self, view: StepView) -> FloatArray:
@@ -229,8 +227,7 @@ class Clipped:
 
     def __post_init__(self) -> None:
         _check_sensor(self.sensor)
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _spread(name, getattr(self, name)))
+        set_fields(self, low=_spread("low", self.low), high=_spread("high", self.high))
         if np.any(self.low > self.high):
             raise SimulationConfigError("low", f"must not exceed high, got {self.low} and {self.high}")
 

@@ -48,10 +48,10 @@ from contactlab.simulation.recording import (
     RecordWriteError,
     SimulationError,
     SolverStatistics,
-    UncertifiedTable,
 )
 from contactlab.simulation.simulate_run import simulate
 from contactlab.simulation.simulation_run import Simulation
+from contactlab.simulation.single_step import StepResult, find_contacts, step
 from contactlab.simulation.stepping import (
     OPEN,
     SLIDE,
@@ -62,10 +62,9 @@ from contactlab.simulation.stepping import (
     ExternalContact,
     JointTable,
     Sleep,
-    StepResult,
     TimeStepping,
+    UncertifiedTable,
     WorstCertificate,
-    find_contacts,
     transfer_state,
 )
 from contactlab.simulation.stepping.wrenches import Wrench
@@ -105,7 +104,7 @@ __all__ = [
     "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable",
     "VerificationFailure", "VerificationReport", "Visual", "VisualMesh", "WorstCertificate", "Wrench", "World",
     "WorldBuilder", "transfer_state", "gradient", "linearize", "parameter", "find_contacts", "rollout", "sensors",
-    "simulate", "transition", "verify",
+    "simulate", "step", "transition", "verify",
 ]  # fmt: skip
 __all__ += drives.__all__
 

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from contactlab import __version__
 from lcp.compiler.releases import target_cpu
 
-PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
+PACKAGES = ("contactlab", "numpy", "numba", "llvmlite", "scipy")
 
 # Entries that can differ between two runs with the same bits.
 _FREE = ("date", "platform", "cores", "resumed")
@@ -42,7 +41,7 @@ def environment_changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
 def _fixed() -> dict[str, str]:
     """Return the entries of `environment` other than the date, which stay the same in this process; cached."""
     cpu, features = _processor()
-    stamp = {"contactlab": __version__, "python": platform.python_version()}
+    stamp = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
             stamp[name] = version(name)

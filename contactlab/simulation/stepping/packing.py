@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from contactlab.multibody.constraints.kernels.kkt_codes import SCRATCH
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
 from contactlab.multibody.packing import motions, pack, structure, world_mass
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.simulation.stepping.kernels.arrays import Collision, JointRows, MomentFriction, PackedWorld
 from contactlab.simulation.stepping.kernels.layout import (
     BODY_INTS,
     FREE_ALONE,
@@ -28,10 +29,6 @@ from contactlab.simulation.stepping.kernels.layout import (
     FREE_INT_END,
     FREE_KICKED,
     MAX_SHAPES,
-    Collision,
-    JointRows,
-    MomentFriction,
-    PackedWorld,
     Record,
     Spring,
 )
@@ -43,11 +40,7 @@ from contactlab.simulation.world.collision_filter import (
 )
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.joint_actions import JointRow
-
-if TYPE_CHECKING:
-    from contactlab.simulation.stepping.time_stepping import TimeStepping
-    from contactlab.simulation.world.world import World
-
+from contactlab.simulation.world.world import World
 
 __all__ = [
     "FREE_ALONE",
@@ -60,7 +53,6 @@ __all__ = [
     "grow_collision",
     "grow_joints",
     "with_joint_workspace",
-    "moves_accurately",
     "new_collision",
     "new_joints",
     "new_record",
@@ -325,11 +317,6 @@ def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRow
     ng = math.isqrt(P)
     lengths = {"m": rows, "2 m": 2 * rows, "nv": nv, "m nv": rows * nv, "ng": ng, "ng ng": P}
     return held._replace(**JointRows.zeros(lengths | {"work": int(bilateral_work_size(ng, nv))}, first="J"))
-
-
-def moves_accurately(stepper: TimeStepping) -> bool:
-    """Return True if free trees of several links move by the Runge-Kutta method."""
-    return stepper.integrator == "rk4" and stepper.gyroscopic != "explicit"
 
 
 def acted_on(world: World) -> set[int]:

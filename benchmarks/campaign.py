@@ -134,6 +134,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     from contactlab.simulation.recording import Recording, simulation_error
     from contactlab.simulation.stepping.driver import Driver
     from contactlab.simulation.stepping.kernels import layout
+    from contactlab.simulation.stepping.record_schema import rows_of_chunks
     from lcp.compiler import count_compilations
 
     scene, stepper, steps, meta = made(folder, kind, seed)
@@ -173,7 +174,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
             clock = since(begin)
         if not compiled.compiled:
             spent.append(clock)
-        rows.append(driver.pop_chunk())
+        rows.append(rows_of_chunks([driver.detach_chunk()]))
         if driver.failed or driver.step == before:
             break
         row |= {

@@ -39,6 +39,7 @@ from contactlab.simulation import (
     WorldBuilder,
     rollout,
     simulate,
+    step,
 )
 
 Run = Callable[[], object]
@@ -98,7 +99,7 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
     def steps_from_python() -> StepperState:
         state = place.initial_state()
         for _ in range(scene.steps):
-            state = stepper.step(place, state, tau).state
+            state = step(place, stepper, state, tau).state
         return state
 
     def loop_of_ones_own() -> None:
@@ -136,7 +137,7 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
         runs["Batch.step, 2 threads"] = (lambda: batch(2), BATCH * scene.steps)
         runs["rollout, 2 threads"] = (lambda: rolled(2), BATCH * scene.steps)
     runs["Simulation.step from Python"] = (loop_of_ones_own, scene.steps)
-    runs["TimeStepping.step from Python"] = (steps_from_python, scene.steps)
+    runs["step from Python"] = (steps_from_python, scene.steps)
     return runs, recorded
 
 

@@ -23,7 +23,7 @@ from contactlab.multibody import (
     point_in_body,
     point_jacobian,
 )
-from contactlab.simulation import Recording, TimeStepping, simulate, verify
+from contactlab.simulation import Recording, TimeStepping, simulate, step, verify
 from contactlab.simulation.stepping import memory, packing
 from problem_data import ConstraintVelProblemData
 
@@ -162,7 +162,7 @@ def test_a_pair_enters_by_its_speed_of_approach():
     ]:
         q, v = world.initial_q.copy(), np.zeros(12)
         q[0], v[0] = -0.2 - gap, speed
-        result = stepper.step(world, world.initial_state(q=q, v=v))
+        result = step(world, stepper, world.initial_state(q=q, v=v))
         assert (len(result.contacts) == 1) is enters
 
 

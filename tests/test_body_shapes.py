@@ -24,6 +24,7 @@ from contactlab.simulation import (
     Transform,
     WorldBuilder,
     simulate,
+    step,
     verify,
 )
 from contactlab.simulation.stepping import world_arrays
@@ -90,7 +91,7 @@ def test_placed_shapes_have_materials_and_numbers_of_their_own():
 def touching(builder):
     """Whether balls that overlap meet: contacts between bodies in one step."""
     world = builder.build()
-    result = TimeStepping(1e-3, edges=4).step(world, world.initial_state())
+    result = step(world, TimeStepping(1e-3, edges=4), world.initial_state())
     return bool(np.any(result.contacts.body_a >= 0)), world
 
 
@@ -132,7 +133,7 @@ def test_bodies_that_hang_together_do_not_touch(joints, meet):
     assert world_arrays(builder.build()).collision is None
     builder.add_free_body("c", BALL, Sphere(0.1), ROUGH, (0.05, 0.15, 0, 1, 0, 0, 0))
     world = builder.build()
-    rows = TimeStepping(1e-3, edges=4).step(world, world.initial_state()).contacts
+    rows = step(world, TimeStepping(1e-3, edges=4), world.initial_state()).contacts
     assert {(int(a), int(b)) for a, b in zip(rows.body_a, rows.body_b, strict=True)} == {(0, 2), (1, 2)} | meet
 
 

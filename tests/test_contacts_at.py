@@ -18,6 +18,7 @@ from contactlab.simulation import (
     WorldBuilder,
     find_contacts,
     simulate,
+    step,
 )
 
 FOUND = ("island", "body_a", "body_b", "half_space", "id", "shape_a", "shape_b", "point", "normal", "gap", "mu")
@@ -57,7 +58,7 @@ def test_they_are_what_a_step_from_there_sees(world):
 def test_of_resting_bodies_they_are_all_that_the_next_step_takes():
     """Without velocities the two rules agree, also islands and restitution."""
     world = stack(3)
-    result = TimeStepping(1e-3).step(world, world.initial_state())
+    result = step(world, TimeStepping(1e-3), world.initial_state())
     found = find_contacts(world, world.initial_q)
     for name in (*FOUND, "restitution"):
         assert np.array_equal(getattr(found, name), getattr(result.contacts, name)), name

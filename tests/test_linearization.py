@@ -43,6 +43,7 @@ from contactlab.simulation import (
     TimeStepping,
     Transform,
     WorldBuilder,
+    step,
 )
 
 
@@ -94,8 +95,8 @@ def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
             break
 
     def acting(change):
-        step = stepper.step(world, moved(world, state, change[: 2 * nv]), change[2 * nv :])
-        return step.contacts.impulse / stepper.h, step.joint_rows.force
+        made = step(world, stepper, moved(world, state, change[: 2 * nv]), change[2 * nv :])
+        return made.contacts.impulse / stepper.h, made.joint_rows.force
 
     for column in np.random.default_rng(0).choice(3 * nv, 12, replace=False):
         change = 1e-7 * (np.arange(3 * nv) == column)
@@ -119,8 +120,8 @@ def test_a_product_of_steps_is_the_derivative_of_a_run_from_the_air():
     assert pushed > 5
     steps = Steps(world, stepper, 1)
     errors = []
-    for step in (1e-6, 1e-7, 1e-8):
-        ahead, behind = steps.sides(world.initial_state(), np.eye(12), step=step, n=n)
+    for change in (1e-6, 1e-7, 1e-8):
+        ahead, behind = steps.sides(world.initial_state(), np.eye(12), step=change, n=n)
         errors.append(scaled(product, 0.5 * (ahead + behind).T))
     assert min(errors) < 1e-6, errors
 
@@ -270,7 +271,7 @@ def test_the_next_step_of_a_run_is_differentiated_and_not_made(name):
     for _ in range(5):
         state = asked.state
         one = linearize(world, stepper, state, tau, wrt=wrt)
-        np.testing.assert_array_equal(one.next.v, stepper.step(world, state, tau).state.v)
+        np.testing.assert_array_equal(one.next.v, step(world, stepper, state, tau).state.v)
         for run in (asked, plain):
             run.step(tau, n=30)
         np.testing.assert_array_equal(asked.q, plain.q)

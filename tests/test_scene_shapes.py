@@ -9,8 +9,7 @@ import pytest
 from scene_texts import CUBE, write
 
 from contactlab.simulation import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere, simulate
-from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.simulation.scene.loading import value_at, with_overrides
+from contactlab.simulation.scene import SceneError, load_scene, value_at, with_overrides
 from contactlab.simulation.scene.table import read_document
 from contactlab.simulation.stepping import world_arrays
 

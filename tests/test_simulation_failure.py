@@ -26,6 +26,7 @@ from contactlab.simulation import (
     Transform,
     WorldBuilder,
     simulate,
+    step,
 )
 
 
@@ -91,7 +92,7 @@ def test_a_single_step_fails_alike():
     """`step` raises the same error; its record holds the start only."""
     world = scenes.cube_at_rest()
     with pytest.raises(SimulationError) as caught:
-        TimeStepping(1e-3, edges=4, solver=Garbage(0.0)).step(world, world.initial_state())
+        step(world, TimeStepping(1e-3, edges=4, solver=Garbage(0.0)), world.initial_state())
     assert caught.value.recording.n_steps == 0
     assert caught.value.step == 0
     caught.value.problem_path.unlink()

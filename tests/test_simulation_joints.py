@@ -20,6 +20,7 @@ from contactlab.simulation import (
     VelocityDrive,
     WorldBuilder,
     simulate,
+    step,
     verify,
 )
 from contactlab.simulation.stepping import world_arrays
@@ -193,7 +194,7 @@ def test_targets_follow_a_law_of_feedback(by_name, adaptive):
     assert verify(recording, every=7).holds
     run, state = Simulation(world, stepper), world.initial_state()
     for _ in range(200):
-        state = stepper.step(world, state, targets=law).state
+        state = step(world, stepper, state, targets=law).state
         run.step(targets=law(run.time, run.q, run.v))
     np.testing.assert_array_equal(state.q, recording.q[-1])
     np.testing.assert_array_equal(run.q, recording.q[-1])

@@ -19,8 +19,7 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.simulation.recording.stepper_io import stepper_from_json, stepper_to_json
-from contactlab.simulation.recording.storage import chunk_folder
+from contactlab.simulation.recording.storage import chunk_folder, stepper_from_json, stepper_to_json
 from contactlab.simulation.stepping import world_arrays
 from contactlab.simulation.stepping.record_schema import RENAMED
 from contactlab.simulation.stepping.time_stepping import FORMER_OPTIONS

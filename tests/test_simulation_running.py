@@ -40,6 +40,7 @@ from contactlab.simulation import (
     Wrench,
     rollout,
     simulate,
+    step,
 )
 
 H = 0.01
@@ -115,7 +116,7 @@ def test_a_state_that_does_not_fit_is_named_and_the_run_goes_on(bad: str) -> Non
         (rf"states\[1\]\.{bad}", lambda: rollout(world, stepper, [state, other], steps=2)),
     )
     run.step()
-    np.testing.assert_array_equal(run.q, stepper.step(world, state).state.q)
+    np.testing.assert_array_equal(run.q, step(world, stepper, state).state.q)
 
 
 class Tired:
@@ -287,7 +288,7 @@ def ends(world, stepper, steps, **given):
     """Return the states of this many successive steps."""
     found = [world.initial_state()]
     for _ in range(steps):
-        found.append(stepper.step(world, found[-1], **given).state)
+        found.append(step(world, stepper, found[-1], **given).state)
     return found
 
 
@@ -297,7 +298,7 @@ def test_what_a_step_left_stays_when_others_are_made(world):
     recording = simulate(world, stepper, steps=40)
     state, results = world.initial_state(), []
     for _ in range(40):
-        results.append(stepper.step(world, state))
+        results.append(step(world, stepper, state))
         state = results[-1].state
     assert any(len(result.contacts) for result in results)
     for i, result in enumerate(results):
@@ -385,7 +386,7 @@ def test_wrong_wrenches_are_named_and_nothing_moves(f_ext: Any, message: str) ->
     run = Simulation(world, stepper)
     for act in (
         lambda: run.step(f_ext=f_ext),
-        lambda: stepper.step(world, run.state, f_ext=f_ext),
+        lambda: step(world, stepper, run.state, f_ext=f_ext),
         lambda: simulate(world, stepper, steps=1, f_ext=f_ext),
         lambda: simulate(world, stepper, steps=1, f_ext=lambda t, q, v: f_ext),
     ):

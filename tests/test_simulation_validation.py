@@ -17,6 +17,7 @@ from contactlab.simulation import (
     TimeStepping,
     WorldBuilder,
     simulate,
+    step,
 )
 
 pytestmark = pytest.mark.nojit
@@ -129,7 +130,7 @@ def test_states():
     start = world.initial_state(1e-3)
     assert_messages(
         FieldError,
-        ("q", lambda: stepper.step(world, StepperState(q=np.zeros(6), v=start.v))),
+        ("q", lambda: step(world, stepper, StepperState(q=np.zeros(6), v=start.v))),
         ("length 0,", lambda: world.initial_state(q=np.zeros(7))),
     )
     assert_messages(
@@ -143,7 +144,7 @@ def test_states():
     )
     other = StepperState(q=start.q, v=start.v, contact_ids=np.array([1]), z=np.zeros((1, 6)))
     with pytest.raises(SimulationConfigError, match="without_warm_start"):
-        stepper.step(world, other)
+        step(world, stepper, other)
     assert other.without_warm_start().contact_ids.size == 0
 
 

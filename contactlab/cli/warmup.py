@@ -135,7 +135,7 @@ def _fallback() -> None:
 def _ledger() -> None:
     """Compile the kernels for energies and poses of a record of the demo, without making steps."""
     world, stepper = demo_world(), demo_stepper()
-    recording = Recording.of_run(world, stepper, world.initial_state(), [_demo_driver().pop_chunk()])
+    recording = Recording.of_run(world, stepper, world.initial_state(), [_demo_driver().detach_chunk()])
     str(recording.ledger)
     recording.poses()
 

@@ -16,7 +16,8 @@ from contactlab.derivatives.memory import Differentiator
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array
 from contactlab.simulation.recording import Recording, SimulationError, simulation_error
 from contactlab.simulation.stepping.driver import Driver
-from contactlab.simulation.stepping.time_stepping import TimeStepping, check_run
+from contactlab.simulation.stepping.prepared import check_run
+from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
@@ -61,7 +62,8 @@ def linearize(
     Parameters
     ----------
     world, stepper, state
-        As for `TimeStepping.step`; or n states, whose steps are differentiated on as many threads as there are cores.
+        As for `contactlab.simulation.step`; or n states, whose steps are differentiated on as many threads as there are
+        cores.
     tau
         Applied force (nv,), None for none. For n states (n, nv), one for each.
     targets
@@ -229,7 +231,7 @@ class StepLinearizer:
         driver.advance(1)
         if driver.failed:
             driver.clear_chunk()
-            record = Recording.of_run(self._world, self._stepper, driver.state(), [driver.pop_chunk()])
+            record = Recording.of_run(self._world, self._stepper, driver.state(), [])
             try:
                 raise simulation_error(driver, record)
             finally:

@@ -36,10 +36,10 @@ from contactlab.simulation.recording import (
     RecordWriteError,
     SimulationError,
     SolverStatistics,
-    UncertifiedTable,
 )
 from contactlab.simulation.simulate_run import simulate
 from contactlab.simulation.simulation_run import Simulation
+from contactlab.simulation.single_step import StepResult, find_contacts, step
 from contactlab.simulation.stepping import (
     OPEN,
     SLIDE,
@@ -50,10 +50,9 @@ from contactlab.simulation.stepping import (
     ExternalContact,
     JointTable,
     Sleep,
-    StepResult,
     TimeStepping,
+    UncertifiedTable,
     WorstCertificate,
-    find_contacts,
     transfer_state,
 )
 from contactlab.simulation.stepping.wrenches import Wrench
@@ -93,7 +92,7 @@ __all__ = [
     "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep", "StepResult", "StepperState",
     "Collider", "TimeStepping", "UncertifiedTable", "VerificationFailure", "VerificationReport", "Visual",
     "VisualMesh", "WorstCertificate", "Wrench", "World", "WorldBuilder", "load_mjcf", "load_mjcf_world",
-    "load_urdf_world", "transfer_state", "find_contacts", "rollout", "sensors", "simulate", "verify",
+    "load_urdf_world", "transfer_state", "find_contacts", "rollout", "sensors", "simulate", "verify", "step",
 ]  # fmt: skip
 __all__ += drives.__all__
 

@@ -30,15 +30,17 @@ from contactlab.simulation.recording.long_steps import StepMotions
 from contactlab.simulation.recording.notices import Notice, long_step_notices
 from contactlab.simulation.stepping.callbacks import StepCallbacks, poses_at
 from contactlab.simulation.stepping.contact_table import ContactTable
-from contactlab.simulation.stepping.kernels.batch_layout import QUEUE_LENGTH, SHUTDOWN, STEPS, BatchState
+from contactlab.simulation.stepping.kernels.arrays import BatchState
+from contactlab.simulation.stepping.kernels.layout import QUEUE_LENGTH, SHUTDOWN, STEPS
 from contactlab.simulation.stepping.prepared import (
     Prepared,
+    check_run,
     checked_state,
     layout_difference,
     prepare,
 )
 from contactlab.simulation.stepping.record_schema import Rows, columns_of
-from contactlab.simulation.stepping.time_stepping import TimeStepping, check_run
+from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import Wrench, applied_by
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.sensors import Sensor, StepView

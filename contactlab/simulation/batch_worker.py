@@ -17,14 +17,9 @@ from contactlab.simulation.recording.failure import simulation_error
 from contactlab.simulation.recording.notices import Notice
 from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.stepping.driver import Driver
-from contactlab.simulation.stepping.kernels import batch_layout
-from contactlab.simulation.stepping.kernels.batch_layout import (
-    ACTIVE_THREADS,
-    WORDS,
-    BatchState,
-    ChunkStart,
-    JointWarmStart,
-)
+from contactlab.simulation.stepping.kernels import layout
+from contactlab.simulation.stepping.kernels.arrays import BatchState, ChunkStart, JointWarmStart
+from contactlab.simulation.stepping.kernels.layout import ACTIVE_THREADS, WORDS
 from contactlab.simulation.stepping.packing import as_array
 from contactlab.simulation.stepping.prepared import Prepared, StateArrays
 from contactlab.simulation.stepping.record_schema import new_rows, row_lengths
@@ -86,11 +81,11 @@ class StepWorker:
     def __init__(self, prepared: Prepared, state: StepperState) -> None:
         world, stepper = prepared.world, prepared.stepper
         self._driver = driver = Driver(world, stepper, state, tau=np.zeros(world.nv), chunk_steps=CHUNK)
-        self._order = np.full(batch_layout.COMMAND_SIZE, -1, dtype=np.int64)
+        self._order = np.full(layout.COMMAND_SIZE, -1, dtype=np.int64)
         # The same memory, read and written from Python in a third of the time.
         self._numbers = memoryview(self._order)  # type: ignore[arg-type]  # numpy declares no buffer before 3.12
         # An adaptive stepper tries smaller steps before it accepts uncertified forces.
-        self._order[batch_layout.ALLOW_UNCERTIFIED] = stepper.accepts_uncertified and not stepper.adaptive
+        self._order[layout.ALLOW_UNCERTIFIED] = stepper.accepts_uncertified and not stepper.adaptive
         joints = driver.joints
         self._start = ChunkStart(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
         self._joints = None if joints is None else JointWarmStart(joints.was_active, joints.previous_z, joints.target)
@@ -100,8 +95,8 @@ class StepWorker:
         # The run in memory, and the next one; -1 for none.
         self._made = self._next = -1
         self._calls: dict[Prepared, BoundCall] = {}
-        self._order[[batch_layout.RUNS_DONE, batch_layout.AT_WORK]] = 0
-        self._order[batch_layout.RUN_LIMIT] = 1
+        self._order[[layout.RUNS_DONE, layout.AT_WORK]] = 0
+        self._order[layout.RUN_LIMIT] = 1
         #: time of the last step of a queued run [s]
         self.pace = np.inf
         self._tables: list[tuple[int, ...] | None] = [None, None]
@@ -121,12 +116,12 @@ class StepWorker:
                 return 0
             if self._next >= 0:
                 driver.switch_world(task.worlds[self._next])
-            order[batch_layout.STORE], order[batch_layout.LOAD] = self._made, self._next
+            order[layout.STORE], order[layout.LOAD] = self._made, self._next
             said = int(self._exchange(task.slots)())
-            if said == batch_layout.STATE_CAPACITY_EXCEEDED:
+            if said == layout.STATE_CAPACITY_EXCEEDED:
                 return int(driver.control.n_previous)
             self._made = -1
-            if said == batch_layout.BUFFER_CAPACITY_EXCEEDED:
+            if said == layout.BUFFER_CAPACITY_EXCEEDED:
                 driver.reserve_contacts(int(task.slots.contacts[self._next]))
                 continue
             if self._next < 0:
@@ -141,7 +136,7 @@ class StepWorker:
         contacts, store their number in ``line.wanted`` and return.
         """
         driver, order = self._driver, self._numbers
-        order[batch_layout.WAIT_FOR_ALL], order[batch_layout.SPIN_LIMIT], order[batch_layout.PUBLISH_COUNT] = (
+        order[layout.WAIT_FOR_ALL], order[layout.SPIN_LIMIT], order[layout.PUBLISH_COUNT] = (
             int(number == 0),
             SPIN_LIMIT,
             puts,
@@ -153,42 +148,42 @@ class StepWorker:
                 said = int(self._bound_queue_kernel(line)())
                 task = line.task
                 assert task is not None
-                if said in (batch_layout.DONE, batch_layout.PAUSED):
+                if said in (layout.DONE, layout.PAUSED):
                     self._update_run_limit(time.perf_counter() - clock, task.steps)
-                    if said == batch_layout.DONE and (number or not line.words[ACTIVE_THREADS]):
+                    if said == layout.DONE and (number or not line.words[ACTIVE_THREADS]):
                         return
-                    if said == batch_layout.DONE:
+                    if said == layout.DONE:
                         # Another thread may wait for this processor.
                         time.sleep(0.0)
-                elif said == batch_layout.STATE_CAPACITY_EXCEEDED:
-                    self._made = order[batch_layout.STORE]
+                elif said == layout.STATE_CAPACITY_EXCEEDED:
+                    self._made = order[layout.STORE]
                     line.wanted[number] = int(driver.control.n_previous)
                     return
-                elif said == batch_layout.BUFFER_CAPACITY_EXCEEDED:
-                    driver.reserve_contacts(int(task.slots.contacts[order[batch_layout.CLAIMED_RUN]]))
-                elif said == batch_layout.NEEDS_PYTHON:
-                    i = order[batch_layout.STORE]
+                elif said == layout.BUFFER_CAPACITY_EXCEEDED:
+                    driver.reserve_contacts(int(task.slots.contacts[order[layout.CLAIMED_RUN]]))
+                elif said == layout.NEEDS_PYTHON:
+                    i = order[layout.STORE]
                     driver.switch_world(task.worlds[i])
-                    self._step_run(task, i, order[batch_layout.REASON], order[batch_layout.UNSOLVED])
+                    self._step_run(task, i, order[layout.REASON], order[layout.UNSOLVED_BEFORE])
         except BaseException:
             line.wanted[number] = -1
             raise
         finally:
-            if order[batch_layout.CLAIMED_RUN] >= 0:
-                line.back.append(order[batch_layout.CLAIMED_RUN])
-                order[batch_layout.CLAIMED_RUN] = -1
-            if order[batch_layout.AT_WORK]:
+            if order[layout.CLAIMED_RUN] >= 0:
+                line.back.append(order[layout.CLAIMED_RUN])
+                order[layout.CLAIMED_RUN] = -1
+            if order[layout.AT_WORK]:
                 from contactlab.simulation.stepping.kernels.batch_swap import mark_idle
 
-                order[batch_layout.AT_WORK] = 0
+                order[layout.AT_WORK] = 0
                 mark_idle(line.words)
 
     def _update_run_limit(self, seconds: float, steps: int) -> None:
         """Measure the time of a step, and limit the runs of a call to the time that Ctrl-C may wait."""
-        made = self._numbers[batch_layout.RUNS_DONE]
+        made = self._numbers[layout.RUNS_DONE]
         if made:
             self.pace = seconds / (made * max(1, steps))
-            self._numbers[batch_layout.RUN_LIMIT] = max(1, int(SECONDS * made / max(seconds, 1e-9)))
+            self._numbers[layout.RUN_LIMIT] = max(1, int(SECONDS * made / max(seconds, 1e-9)))
 
     def _bound_queue_kernel(self, line: RunQueue) -> BoundCall:
         """Return the bound call of `process_queue`, made again if buffers were replaced."""

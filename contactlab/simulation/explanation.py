@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -18,14 +17,13 @@ import problem_data
 from contactlab.constraint_solver.discretized import form_cone_problem, form_discretized_lcp
 from contactlab.constraint_solver.friction_backend import FrictionBackend
 from contactlab.constraint_solver.solution import advice_on
-from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.simulation import single_step
 from contactlab.simulation.recording.failure import SimulationError
 from contactlab.simulation.recording.record import RecordError
 from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.recording.storage import META
 from contactlab.simulation.stepping import EXTERNAL_ID
-from contactlab.simulation.stepping.driver import Driver
-from contactlab.simulation.stepping.island_view import IslandView, ViewedContact
+from contactlab.simulation.stepping.island_view import ViewedContact
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.world import World
 from problem_data import ConstraintVelProblemData
@@ -109,7 +107,7 @@ def _of_record(recording: Recording, dumped: ConstraintVelProblemData | None) ->
     tau = taus[-1] if taus.shape[0] else None
     targets = np.array(recording.rows["drive_target"][-1]) if step else None
     try:
-        stepper.step(world, state, tau, targets=targets)
+        single_step.step(world, stepper, state, tau, targets=targets)
     except SimulationError as error:
         if error.problem_path is not None:
             # The repetition saves the same problem in another file.
@@ -123,16 +121,12 @@ def _of_record(recording: Recording, dumped: ConstraintVelProblemData | None) ->
             # The unilateral part has a solution: the equations have none.
             advice = ("Give loops a compliance (cfm), bound the force of drives, or check the positions of the loops.",)
             found = replace(found, reason=str(error), solved=False, advice=advice)
-        view = _island_of(recording, error.h, tau, targets, problem)
-        if view is None:
-            return found
-        contacts = tuple(_contact_line(world, contact) for contact in view.contacts())
         return replace(
             found,
-            contacts=contacts,
+            contacts=tuple(_contact_line(world, contact) for contact in error.contacts),
             joints=tuple(
                 f"joint: {world.joint_rows[row].label}, off by or away from it {off:.3e} rad or m"
-                for row, off in view.joint_errors().items()
+                for row, off in error.joint_errors.items()
             ),
         )
     if dumped is not None:
@@ -180,28 +174,6 @@ def _explained(
     reason = f"{'Solved now' if result.solved else 'The contact problem was not solved'}: {result.describe()}"
     found = replace(base, reason=reason, problem=problem, result=result, solved=result.solved, advice=tuple(advice))
     return replace(found, rank_normal=rank_normal, rank=rank, condition=condition)
-
-
-def _island_of(
-    recording: Recording,
-    h: float,
-    tau: FloatArray | None,
-    targets: FloatArray | None,
-    problem: ConstraintVelProblemData,
-) -> IslandView | None:
-    """Return the island whose rows J equal the rows of ``problem``; None if no island has these rows.
-
-    The islands of the step after the record's last state are formed again, one after the other, and not solved.
-    """
-    world, state = recording.world, recording.state(recording.n_steps)
-    wanted = problem.blocks().J
-    with contextlib.suppress(IndexError):
-        for island in itertools.count():
-            driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, targets=targets, external=True)
-            view = driver.form(island)
-            if np.array_equal(view.problem().blocks().J, wanted):
-                return view
-    return None
 
 
 def _contact_line(world: World, contact: ViewedContact) -> str:

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -87,49 +82,11 @@ class NoticeMonitor:
         h = float(chunk.h[0])
         start = StepperState(q=q, v=v, time=float(chunk.time[0]) - h, h=h)
         recording = Recording.of_run(self._world, self._stepper, start, [named])
-        found = list(notices.step_notices(recording, lambda i: self._name(first + i), self._begun))
+        found = list(
+            notices.step_notices(recording, lambda: recording.ledger, lambda i: self._name(first + i), self._begun)
+        )
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
         return self.add_new(replace(notice, step=notice.step + first) for notice in found)
 
 
 _ENERGIES = ("kinetic", "potential")
-
-# Seconds before the first line, and between two lines.
-PATIENCE = 5.0
-PAUSE = 1.0
-# Return to the beginning of the line and erase it.
-EMPTY = "\r\x1b[K"
-
-
-def default_progress(held: ExitStack, before: int = 0) -> Callable[[int, int], None] | None:
-    """Return the default ``progress`` of a run after ``before`` steps; None without a terminal.
-
-    The line goes to standard error if it is a terminal, only from the main thread of the main process: a program with
-    many runs reports its own progress. The line is erased at the end, or with ``held``.
-    """
-    looked_at = sys.stderr is not None and sys.stderr.isatty()
-    alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
-    if not (looked_at and alone):
-        return None
-    begun = time.monotonic()
-    last = begun + PATIENCE - PAUSE
-    shown = False
-
-    def say(text: str) -> None:
-        nonlocal shown
-        if text or shown:
-            print(EMPTY + text, end="", file=sys.stderr, flush=True)
-        shown = bool(text)
-
-    def update(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if done >= total:
-            say("")
-        elif now - last >= PAUSE and done > before:
-            last = now
-            left = (now - begun) * (total - done) / (done - before)
-            say(f"simulate: {done} of {total} steps, {now - begun:.0f} s, about {left:.0f} s to go")
-
-    held.callback(say, "")
-    return update

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import multiprocessing
 import os
 import shutil
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from contactlab.multibody.spatial.arrays import finite_number
-from contactlab.simulation.notice_monitor import default_progress
 from contactlab.simulation.recording.failure import simulation_error
 from contactlab.simulation.recording.notices import warn_of
 from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.recording.writer import RecordWriter
+from contactlab.simulation.single_step import StepResult
 from contactlab.simulation.stepping.callbacks import Contacts, Targets, Tau, contact_supplier
 from contactlab.simulation.stepping.driver import Driver, acquire_driver, release_driver
 from contactlab.simulation.stepping.memory import LITTLE, memory_bytes
+from contactlab.simulation.stepping.prepared import check_run
 from contactlab.simulation.stepping.record_schema import Rows, rows_of_chunks
-from contactlab.simulation.stepping.step_result import StepResult
-from contactlab.simulation.stepping.time_stepping import TimeStepping, check_run
+from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.state import StepperState
@@ -73,10 +76,10 @@ def simulate(
     state
         State at the start; by default `World.initial_state`. Steps are counted from 0 here.
     tau
-        Applied generalized force (nv,), or a function of (time, q, v) that returns it; see `TimeStepping.step`.
+        Applied generalized force (nv,), or a function of (time, q, v) that returns it; see `step`.
     contacts
         External contacts: a function of (time, q, v) that returns a sequence of `ExternalContact`; see
-        `TimeStepping.step`. They are recorded like all others. A run that continues from a state of the record needs
+        `step`. They are recorded like all others. A run that continues from a state of the record needs
         the function again.
     targets
         Targets of drives by name, in place of the world's: a number [rad, m, rad/s, m/s], or a function of time that
@@ -84,7 +87,7 @@ def simulate(
         the start of the step, called once per step. It returns all targets, as an array in the order of
         `World.joint_actions` or as numbers by name. The record contains the targets.
     f_ext
-        Wrenches on bodies, or a function of (time, q, v) that returns them; see `TimeStepping.step`.
+        Wrenches on bodies, or a function of (time, q, v) that returns them; see `step`.
     path
         Path of the record; during the run it is in chunk files in ``<path>.chunks/``. Without it the record is only in
         memory. An existing file, or the chunks of a stopped run, is an error without ``resume`` or ``overwrite``.
@@ -100,7 +103,7 @@ def simulate(
         number assumes full steps from here on. None: a run of more than five seconds reports its progress in one line,
         if standard error is a terminal; parallel runs report nothing.
     watch
-        Called with the result of every step, as `TimeStepping.step` returns it; with ``chunk_steps``, only after each
+        Called with the result of every step, as `step` returns it; with ``chunk_steps``, only after each
         chunk and after the last step. `contactlab.view.viewer.live` shows the results.
     chunk_steps
         Number of steps before the loop returns to Python: Ctrl-C, ``progress`` and ``watch`` wait that long. None: 1
@@ -298,3 +301,44 @@ def _length(
         return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)
     # A duration that is a multiple of h up to rounding is this multiple.
     return math.ceil(seconds / stepper.h * (1.0 - 1e-12)), None
+
+
+# Seconds before the first line, and between two lines.
+PATIENCE = 5.0
+PAUSE = 1.0
+# Return to the beginning of the line and erase it.
+EMPTY = "\r\x1b[K"
+
+
+def default_progress(held: contextlib.ExitStack, before: int = 0) -> Callable[[int, int], None] | None:
+    """Return the default ``progress`` of a run after ``before`` steps; None without a terminal.
+
+    The line goes to standard error if it is a terminal, only from the main thread of the main process: a program with
+    many runs reports its own progress. The line is erased at the end, or with ``held``.
+    """
+    looked_at = sys.stderr is not None and sys.stderr.isatty()
+    alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+    if not (looked_at and alone):
+        return None
+    begun = time.monotonic()
+    last = begun + PATIENCE - PAUSE
+    shown = False
+
+    def say(text: str) -> None:
+        nonlocal shown
+        if text or shown:
+            print(EMPTY + text, end="", file=sys.stderr, flush=True)
+        shown = bool(text)
+
+    def update(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done >= total:
+            say("")
+        elif now - last >= PAUSE and done > before:
+            last = now
+            left = (now - begun) * (total - done) / (done - before)
+            say(f"simulate: {done} of {total} steps, {now - begun:.0f} s, about {left:.0f} s to go")
+
+    held.callback(say, "")
+    return update

@@ -18,13 +18,13 @@ from contactlab.simulation.recording.long_steps import StepMotions
 from contactlab.simulation.recording.notices import GAIN, Notice, long_step_notices, warn_of
 from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.stepping.callbacks import motion_poses
-from contactlab.simulation.stepping.contact_table import CertificateTable, ContactContext, ContactTable
+from contactlab.simulation.stepping.contact_table import ContactContext, ContactTable
 from contactlab.simulation.stepping.driver import Driver
+from contactlab.simulation.stepping.island_tables import CertificateTable, JointTable
 from contactlab.simulation.stepping.kernels import layout
-from contactlab.simulation.stepping.prepared import layout_difference, prepare
-from contactlab.simulation.stepping.record_schema import Rows, rows_of_chunks, table_rows
-from contactlab.simulation.stepping.step_result import JointTable
-from contactlab.simulation.stepping.time_stepping import TimeStepping, check_run
+from contactlab.simulation.stepping.prepared import check_run, layout_difference, prepare
+from contactlab.simulation.stepping.record_schema import Rows, columns_of, rows_of_chunks
+from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.sensors import Sensor, StepView
@@ -45,11 +45,11 @@ def checked_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -
 
 
 class Simulation:
-    """A run of a world, stepped from Python; the same bits as `simulate` and `TimeStepping.step`.
+    """A run of a world, stepped from Python; the same bits as `simulate` and `step`.
 
     It keeps the memory of the compiled step, so a step costs little more than its arithmetic. A loop of
-    ``TimeStepping.step`` allocates arrays, tables and a state every time. Only one thread at a time may use it. A copy
-    (`copy`, `pickle`) has separate memory, and starts at the present state.
+    ``step(world, stepper, state)`` allocates arrays, tables and a state every time. Only one thread at a time may use
+    it. A copy (`copy`, `pickle`) has separate memory, and starts at the present state.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class Simulation:
         driver = self._driver
         driver.clear_chunk()
         if self._kept is None:
-            recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.pop_chunk()])
+            recording = Recording.of_run(self.world, self.stepper, driver.state(), [])
         else:
             recording = self.recording
         try:
@@ -343,7 +343,9 @@ class Simulation:
         self._begin_inspection()
 
     def _rows(self, table: str) -> Rows:
-        return table_rows(self._driver.chunk, self._driver.control, table)
+        """Copy the rows of one table of the chunk ("contact", "joint", "island") into named arrays."""
+        used = int(getattr(self._driver.control, f"chunk_{table}s"))
+        return columns_of(table, getattr(self._driver.chunk, table)[:used])
 
     @property
     def contacts(self) -> ContactTable:
@@ -387,9 +389,4 @@ class Simulation:
     @property
     def certificate(self) -> CertificateTable:
         """The certificate of each island of the last step."""
-
-        def distance(step: int, island: int) -> float:
-            detail = "a Simulation keeps no steps: use TimeStepping.step(world, state) to select their forces again"
-            raise SimulationConfigError("certificate", detail)
-
-        return CertificateTable.from_rows(self._rows("island"), distance)
+        return CertificateTable.from_rows(self._rows("island"))

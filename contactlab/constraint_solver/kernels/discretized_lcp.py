@@ -15,7 +15,8 @@ whose rows F are angular velocities and whose mu are lengths. The impact problem
 y]: see `boxed_rows`.
 
 `fill_rows` states the rows that depend on h, `fill_cones` the rows of friction. For contacts between many bodies, most
-entries are zero: `contactlab.constraint_solver.strategy_solver.lcp_matrix` states only the other entries, with the same bits.
+entries are zero: `contactlab.constraint_solver.strategy_solver.lcp_matrix` states only the other entries, with the same
+bits.
 
 Rows of joints join trees in the sparsity of an island. A row of a drive or a limit acts on one tree: an island with it
 is as sparse as one with contacts only. An equation of a loop joins two trees. After its elimination, rows of either

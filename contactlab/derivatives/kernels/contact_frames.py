@@ -29,6 +29,7 @@ from contactlab.multibody.spatial.kernels.vectors import (
     vector,
     vector_at,
 )
+from contactlab.simulation.stepping.kernels.arrays import PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import materials_of
 from contactlab.simulation.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.simulation.stepping.kernels.layout import (
@@ -41,9 +42,7 @@ from contactlab.simulation.stepping.kernels.layout import (
     POINT,
     FloatArray,
     IntArray,
-    PackedWorld,
     StepControl,
-    StepWork,
 )
 from contactlab.simulation.stepping.kernels.moments import rolling_axes
 from lcp.compiler.views import view_2d

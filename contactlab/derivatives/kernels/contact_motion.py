@@ -15,6 +15,7 @@ from contactlab.collision.detection.kernels.collide_pair import collide_pair
 from contactlab.collision.kernels import layout as shapes
 from contactlab.derivatives.kernels.layout import DerivativeWork
 from contactlab.multibody.spatial.kernels.vectors import copy
+from contactlab.simulation.stepping.kernels.arrays import Collision, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.layout import (
     BODY_B,
     CONTACT_ID,
@@ -24,11 +25,8 @@ from contactlab.simulation.stepping.kernels.layout import (
     LOWEST_ID,
     NORMAL,
     POINT,
-    Collision,
     FloatArray,
-    PackedWorld,
     StepControl,
-    StepWork,
 )
 from lcp.kernels import kernel
 

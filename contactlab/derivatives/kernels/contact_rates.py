@@ -37,16 +37,9 @@ from contactlab.derivatives.kernels.layout import (
 from contactlab.multibody.kernels.kinematics import add_cross_motion
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.spatial.kernels.vectors import add, copy, cross, put, subtract, times, vector, vector_at
+from contactlab.simulation.stepping.kernels.arrays import PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
-from contactlab.simulation.stepping.kernels.layout import (
-    BODY_A,
-    BODY_B,
-    POINT,
-    FloatArray,
-    PackedWorld,
-    StepControl,
-    StepWork,
-)
+from contactlab.simulation.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, StepControl
 from contactlab.simulation.stepping.kernels.moments import STILL
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel

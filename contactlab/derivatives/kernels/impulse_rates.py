@@ -32,6 +32,7 @@ from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
 from contactlab.multibody.kernels.velocity_products import is_free_rotor, limiter_weight, midpoint_spin, rotation_load
 from contactlab.multibody.spatial.kernels.vectors import copy, cross, linear, opposite, put, rotate_inverse, vector
+from contactlab.simulation.stepping.kernels.arrays import Chunk, Collision, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.simulation.stepping.kernels.free_motion import free_motion, move_tree, turns_fast
 from contactlab.simulation.stepping.kernels.joint_rows import joint_law
@@ -48,15 +49,10 @@ from contactlab.simulation.stepping.kernels.layout import (
     TREE_DOF,
     TREE_LINK,
     VN_MINUS,
-    Chunk,
-    Collision,
     FloatArray,
     IntArray,
-    JointRows,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel

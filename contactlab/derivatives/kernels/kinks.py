@@ -49,6 +49,7 @@ from contactlab.derivatives.kernels.linear_piece import (
     transverse_direction,
 )
 from contactlab.multibody.spatial.kernels.vectors import copy
+from contactlab.simulation.stepping.kernels.arrays import Chunk, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import (
     PUSH_RATE,
     STOP_PUSH_RATE,
@@ -64,13 +65,9 @@ from contactlab.simulation.stepping.kernels.layout import (
     GAP,
     RESTITUTION,
     VN_MINUS,
-    Chunk,
     FloatArray,
-    JointRows,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from lcp.contacts.kernels.contact_law import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel

@@ -33,17 +33,8 @@ from contactlab.multibody.constraints.kernels.row_rates import row_rates
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.spatial.kernels.vectors import add, copy, cross, dot, times, vector_at
-from contactlab.simulation.stepping.kernels.layout import (
-    ASLEEP,
-    TREE_DOF,
-    Chunk,
-    Collision,
-    JointRows,
-    PackedWorld,
-    Parameters,
-    StepControl,
-    StepWork,
-)
+from contactlab.simulation.stepping.kernels.arrays import Chunk, Collision, JointRows, PackedWorld, StepWork
+from contactlab.simulation.stepping.kernels.layout import ASLEEP, TREE_DOF, Parameters, StepControl
 from lcp.compiler.bound_call import unpack_arguments
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.contact_law import OPEN, STICK

@@ -40,16 +40,9 @@ from contactlab.derivatives.kernels.linear_piece import (
     polygon_mode,
     set_slide,
 )
+from contactlab.simulation.stepping.kernels.arrays import Chunk, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import compliance_of
-from contactlab.simulation.stepping.kernels.layout import (
-    GAP,
-    Chunk,
-    JointRows,
-    PackedWorld,
-    Parameters,
-    StepControl,
-    StepWork,
-)
+from contactlab.simulation.stepping.kernels.layout import GAP, Parameters, StepControl
 from lcp.contacts.kernels.contact_law import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK
 from lcp.kernels import kernel
 

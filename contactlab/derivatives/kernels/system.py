@@ -25,16 +25,9 @@ from contactlab.derivatives.kernels.linear_piece import unknown_direction
 from contactlab.multibody.kernels.codes import POSES
 from contactlab.multibody.kernels.mass_matrix import solve_l, solve_lt
 from contactlab.multibody.spatial.kernels.vectors import copy
+from contactlab.simulation.stepping.kernels.arrays import PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import solve_tree
-from contactlab.simulation.stepping.kernels.layout import (
-    TREE_BLOCK,
-    TREE_DOF,
-    FloatArray,
-    IntArray,
-    PackedWorld,
-    StepControl,
-    StepWork,
-)
+from contactlab.simulation.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, FloatArray, IntArray, StepControl
 from lcp.compiler.views import view_2d
 from lcp.kernels import Floats, kernel
 from lcp.kernels.basis_solve import lu_factor

@@ -16,8 +16,7 @@ import numpy as np
 from contactlab.constraint_solver.certificate import ForceChoice
 from contactlab.lab.sweeps.tasks import FunctionName, SweepError, grid, load_function, name_of, plain, whole
 from contactlab.simulation import SimulationError, simulate
-from contactlab.simulation.scene import Scene, SceneError, load_scene
-from contactlab.simulation.scene.loading import value_at, with_overrides
+from contactlab.simulation.scene import Scene, SceneError, load_scene, value_at, with_overrides
 from contactlab.simulation.scene.parsing import parse_scene
 from contactlab.simulation.scene.table import Table, read_document, suggestion
 
@@ -41,7 +40,7 @@ class SceneGrid:
         dict of the parameters by name, and ``seed`` if there are seeds. On a cluster the file must have the same path.
     parameters
         Values by name; all combinations are run, the last name changing fastest. For a file a name is a dotted path,
-        such as ``stepper.h``, ``body.cube.mu``, ``body.cube.position.2`` (`contactlab.simulation.scene.loading`).
+        such as ``stepper.h``, ``body.cube.mu``, ``body.cube.position.2`` (`contactlab.simulation.scene`).
     seeds
         Integers; each point of the grid is run once with each seed. Without ``spread``, only a function uses them.
     spread

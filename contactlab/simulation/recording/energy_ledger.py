@@ -62,7 +62,6 @@ from contactlab.simulation.stepping.memory import new_work
 from contactlab.simulation.stepping.packing import (
     FREE_EULER,
     free_kinds,
-    moves_accurately,
     new_joints,
     new_record,
     touching_materials,
@@ -224,7 +223,7 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
     pairs, parameters = np.stack((table.body_a, table.body_b), axis=1), new_record(Parameters)
     parameters.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
-    parameters.accurate = moves_accurately(recording.stepper)
+    parameters.accurate = recording.stepper.moves_accurately
     step, point = np.array(table.step), np.array(table.point)
     work, arrays = new_work(world, 1, 4), world_arrays(world)
     joints = None if arrays.joints is None else new_joints(arrays.joints, work.union_find_parent.size)
@@ -276,7 +275,7 @@ def _projected(recording: Record) -> FloatArray:
     without, work = np.zeros((recording.n_steps, 2)), new_work(recording.world, 1, 4)
     q, v, h = (np.array(one) for one in (recording.q, recording.v[1:], recording.h))
     way = v.copy()
-    if moves_accurately(recording.stepper):
+    if recording.stepper.moves_accurately:
         # Without active rows nothing is projected, and a tree of several links may not move along v+.
         free = (held_trees(recording) == 0) & (free_kinds(recording.world) != FREE_EULER)
         gone = difference(recording.world.model, q[:-1], q[1:]) / h[:, None]

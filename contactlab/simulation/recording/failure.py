@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from contactlab.multibody.arguments import singular_joint
 from contactlab.simulation.recording.notices import deep_contact_text, moving_as_prescribed, pressed_by
 from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.stepping.driver import Driver
+from contactlab.simulation.stepping.island_view import ViewedContact
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.memory import OutOfMemoryError
 from contactlab.simulation.stepping.prepared import world_arrays
@@ -51,6 +54,8 @@ class SimulationError(RuntimeError):
         The solver's result, or None without a problem.
     recording
         The record up to the start of the failed step.
+    contacts, joint_errors
+        The contacts of the island, and the errors of its joint rows by number [rad or m]; empty without a problem.
     """
 
     def __init__(
@@ -64,14 +69,17 @@ class SimulationError(RuntimeError):
         problem_path: Path | None,
         result: lcp.Result | lcp.FrictionResult | None,
         recording: Recording,
+        contacts: tuple[ViewedContact, ...] = (),
+        joint_errors: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
         super().__init__(message)
         self.step, self.time, self.h, self.recording = step, time, h, recording
+        self.contacts, self.joint_errors = contacts, dict(joint_errors)
         self.problem, self.problem_path, self.result = problem, problem_path, result
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword arguments need this to be pickled between processes.
-        fields = ("step", "time", "h", "problem", "problem_path", "result", "recording")
+        fields = ("step", "time", "h", "problem", "problem_path", "result", "recording", "contacts", "joint_errors")
         return functools.partial(SimulationError, str(self), **{name: getattr(self, name) for name in fields}), ()
 
 
@@ -92,6 +100,8 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
     step, failure = driver.step, driver.control.failure
     limit = f", the last that h_min = {stepper.smallest_h:.6g} s allows" if stepper.adaptive else ""
     problem, result, saved = None, None, None
+    contacts: tuple[ViewedContact, ...] = ()
+    errors: dict[int, float] = {}
     speed = _speed(driver, world, always=failure in _OF_SPEED)
     if failure == layout.FAILURE_NOT_FINITE:
         detail = "the motion is no longer finite. Look at the applied forces and the last states of the record."
@@ -110,7 +120,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         saved, note = _save(problem, step, path)
         from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL
 
-        contacts = tuple(view.contacts())
+        contacts, errors = tuple(view.contacts()), view.joint_errors()
         movers = moving_as_prescribed(world, (body for one in contacts for body in (one.body_a, one.body_b)))
         note = f"{deep_contact_text(world, contacts, step)}{pressed_by(movers) + '. ' if movers else ''}{note}"
         if failure == layout.FAILURE_LARGE:
@@ -153,6 +163,8 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         problem_path=saved,
         result=result,
         recording=recording,
+        contacts=contacts,
+        joint_errors=errors,
     )
 
 

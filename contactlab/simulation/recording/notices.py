@@ -17,16 +17,14 @@ from contactlab.constraint_solver.certificate import ForceChoice
 from contactlab.constraint_solver.model_problem.drives import RowKind
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.spatial.errors import warn_caller
-from contactlab.simulation.recording.energy_ledger import held_trees, rigid_contacts
-from contactlab.simulation.recording.events import UncertifiedTable
+from contactlab.simulation.recording.energy_ledger import EnergyLedger, held_trees, rigid_contacts
 from contactlab.simulation.recording.long_steps import DEPTH, StepMotions, long_steps
-from contactlab.simulation.recording.record import surface_velocities
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording.record import Record, surface_velocities
+from contactlab.simulation.stepping.island_tables import UncertifiedTable
 from contactlab.simulation.stepping.island_view import ViewedContact
-from contactlab.simulation.stepping.packing import FREE_EULER, free_kinds, moves_accurately
-from contactlab.simulation.stepping.prepared import ARM, size_of
+from contactlab.simulation.stepping.packing import FREE_EULER, free_kinds
 from contactlab.simulation.stepping.record_schema import Rows, read_column
-from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.stepping.time_stepping import ARM, TimeStepping, size_of
 from contactlab.simulation.world.joint_actions import JointRow
 from contactlab.simulation.world.motion import Conveyor
 from contactlab.simulation.world.world import World
@@ -48,6 +46,8 @@ NAMES = 6
 # The name of a step.
 Named: TypeAlias = Callable[[int], str]
 NAMED: Named = "step {}".format
+# The energy ledger of the record, which is computed only if a notice needs it.
+LedgerOf: TypeAlias = Callable[[], EnergyLedger]
 
 
 class ImplausibleWarning(UserWarning):
@@ -86,14 +86,14 @@ class Notice:
         return self.text
 
 
-def find_notices(recording: Recording) -> tuple[Notice, ...]:
+def find_notices(recording: Record, ledger: LedgerOf) -> tuple[Notice, ...]:
     """Return all notices of a record; empty for most records."""
     q, v, pose = recording.q, recording.v, recording.rows["motion_pose"]
     moves = StepMotions(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
-    return (*step_notices(recording), *long_step_notices(moves), *product_gains(recording))
+    return (*step_notices(recording, ledger), *long_step_notices(moves), *product_gains(recording, ledger))
 
 
-def step_notices(recording: Recording, name: Named = NAMED, begun: float = 0.0) -> Iterator[Notice]:
+def step_notices(recording: Record, ledger: LedgerOf, name: Named = NAMED, begun: float = 0.0) -> Iterator[Notice]:
     """Yield the notices of a record but those of motion: about the start, contacts, energy gained, unsolved islands.
 
     ``name`` gives the names of steps; ``begun`` is the largest depth from the start that is already reported.
@@ -104,7 +104,7 @@ def step_notices(recording: Recording, name: Named = NAMED, begun: float = 0.0) 
     # One column shows for most runs that there are no deep contacts, and no table is made.
     if (read_column(rows, "contact_gap") < penetration_threshold(world)).any():
         yield from overlap_notices(world, recording.stepper, rows, begins=begins, begun=begun, name=name)
-    yield from energy_gain_notices(recording, name)
+    yield from energy_gain_notices(recording, ledger, name)
     yield from jams(recording, name)
     if (read_column(rows, "island_choice") == ForceChoice.UNCERTIFIED).any():
         yield from uncertified_notices(recording.uncertified, world, rows, name)
@@ -261,7 +261,7 @@ def long_step_notices(moves: StepMotions) -> Iterator[Notice]:
         yield Notice("long step", *found)
 
 
-def energy_gain_notices(recording: Recording, name: Named) -> Iterator[Notice]:
+def energy_gain_notices(recording: Record, ledger: LedgerOf, name: Named) -> Iterator[Notice]:
     """Yield one notice of the steps with impacts in which the energy rose, by the states and by the ledger."""
     allowed, rows = GAIN * recording.kinetic[:-1], recording.rows
     steps = np.flatnonzero(np.diff(recording.kinetic + recording.potential) > allowed)
@@ -270,7 +270,7 @@ def energy_gain_notices(recording: Recording, name: Named) -> Iterator[Notice]:
         struck = (rows["contact_restitution"] > 0.0) & (rows["contact_impulse_normal"] > 0.0)
         steps = np.intersect1d(steps, rows["contact_step"][struck])
     if steps.size:
-        gained = recording.ledger.impact + recording.ledger.friction
+        gained = ledger().impact + ledger().friction
         steps = steps[gained[steps] > allowed[steps]]
     if not steps.size:
         return
@@ -307,7 +307,7 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
 
 
-def jams(recording: Recording, name: Named) -> Iterator[Notice]:
+def jams(recording: Record, name: Named) -> Iterator[Notice]:
     """Yield one notice if moving kinematic bodies give islands far more energy than their speed explains.
 
     It names the step with the largest energy, and counts all such steps. The limit is `JAM` times the kinetic energy of
@@ -374,7 +374,7 @@ def _tree_masses(world: World) -> FloatArray:
     return np.bincount(world.body_trees[moving], mass[moving], world.tree_starts.size - 1).astype(np.float64)
 
 
-def product_gains(recording: Recording) -> Iterator[Notice]:
+def product_gains(recording: Record, ledger: LedgerOf) -> Iterator[Notice]:
     """Yield one notice of the steps in which the integration rule adds energy to trees of several links.
 
     The rule evaluates velocity products and inertia at the start of the step. Free trees moved by the Runge-Kutta
@@ -386,13 +386,13 @@ def product_gains(recording: Recording) -> Iterator[Notice]:
         return
     starts, speeds = world.tree_starts, np.maximum(np.abs(recording.v[:-1]), np.abs(recording.v[1:]))
     turned = h[:, None] * np.maximum.reduceat(speeds, starts[:-1], axis=1)[:, trees]
-    if moves_accurately(recording.stepper) and (turned > TURN).any():
+    if recording.stepper.moves_accurately and (turned > TURN).any():
         turned[held_trees(recording)[:, trees] == 0] = 0.0
     suspect = turned.max(axis=1) > TURN
     if not suspect.any():
         return
     lifted = np.diff(recording.potential)
-    gained = recording.ledger.integration_error - 0.5 * np.diff(lifted, prepend=lifted[0])
+    gained = ledger().integration_error - 0.5 * np.diff(lifted, prepend=lifted[0])
     bad = suspect & (gained > GAINED * recording.kinetic[:-1]) & (gained > LEAST * float(np.max(recording.kinetic)))
     if not bad.any():
         return
@@ -405,6 +405,6 @@ def product_gains(recording: Recording) -> Iterator[Notice]:
         f"uses velocity products and inertia of the step's start, and a coordinate changes by {turned[step, k]:.2g} in "
         f"it; h = {0.2 * h[step]:.1g} s would do"
     )
-    if not moves_accurately(recording.stepper):
+    if not recording.stepper.moves_accurately:
         text += ", or integrator='rk4' if no row acts on it"
     yield Notice("integration", int(np.count_nonzero(bad)), step, float(gained[step]), text)

@@ -1,4 +1,4 @@
-"""The arrays of a run, read as states, contacts and certificates of its steps.
+"""The arrays of a run, read as states, contacts, events and solver statistics of its steps.
 
 A large record can be read in portions of steps: computations from it then need no memory for the whole.
 """
@@ -16,17 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraint_solver.certificate import ForceChoice
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.simulation.recording.events import UncertifiedTable
-from contactlab.simulation.stepping.contact_table import (
-    CertificateTable,
-    ContactContext,
-    ContactTable,
-    IntArray,
-    WorstCertificate,
-)
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.simulation.stepping.contact_table import ContactContext, ContactTable
+from contactlab.simulation.stepping.island_tables import CertificateTable, JointTable, UncertifiedTable
+from contactlab.simulation.stepping.kernels.layout import OPEN, SLIDE
 from contactlab.simulation.stepping.record_schema import FIELDS, Rows
-from contactlab.simulation.stepping.step_result import JointTable, by_number
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.motion import belt_twist
@@ -165,39 +159,10 @@ class Record:
         """All joint rows of all steps: stops, drives, friction, followers and loops."""
         return JointTable.from_rows(self.rows)
 
-    @cached_property
-    def certificates(self) -> CertificateTable:
-        """The certificate of each island of each step."""
-        return CertificateTable.from_rows(self.rows, self.selection)
-
     @property
     def uncertified(self) -> UncertifiedTable:
         """The unsolved islands with which the run continued: see `TimeStepping.on_unsolved`."""
-        return UncertifiedTable.of(self.certificates, relaxed=self.stepper.law != "coulomb")
-
-    @property
-    def coulomb_misfit(self) -> FloatArray:
-        """Violation of Coulomb's law (n_steps,) in each step: its worst condition, violation over scale.
-
-        It is rounding if this law was solved. A friction backend may have another law, such as
-        `contactlab.ConvexRelaxation`; ``certificates.scaled`` is then the residual of the backend's law.
-        """
-        worst = np.zeros(self.n_steps)
-        np.maximum.at(worst, self.rows["island_step"], self.certificates.coulomb_misfit)
-        return worst
-
-    def selection(self, i: int, island: int = 0) -> float:
-        """Return the distance of an island's contact forces in step ``i`` from the selected ones, by the largest force.
-
-        It is 0 if no other forces give the same velocities, and infinite if no forces are selected.
-        """
-        from contactlab.simulation.recording.island import distance_of
-
-        return distance_of(self, i, island)
-
-    def worst_certificate(self) -> WorstCertificate:
-        """Return the largest residuals and mechanical violations of the run."""
-        return self.certificates.worst()
+        return UncertifiedTable.of(CertificateTable.from_rows(self.rows), relaxed=self.stepper.law != "coulomb")
 
     @property
     def pivots(self) -> IntArray:
@@ -249,7 +214,10 @@ def state_after(rows: Rows, step: int, at: int = -1) -> StepperState:
             slice(*np.searchsorted(rows[name], (step - 1, step))) for name in ("contact_step", "joint_step")
         )
         ids, z, h = rows["contact_id"][contacts], rows["contact_z"][contacts], rows["h"][at]
-        row_ids, row_z = by_number(rows["joint_row"][joints], rows["joint_z"][joints])
+        # Records have the rows of joints island by island, states by number.
+        row_ids = rows["joint_row"][joints]
+        order = np.argsort(row_ids)
+        row_ids, row_z = row_ids[order], rows["joint_z"][joints][order]
         # Stored only if bodies may sleep.
         width = rows["start_tau"].shape[1]
         tau = rows["tau"][at] if width and rows["tau"].shape[0] else np.zeros(width)
@@ -319,3 +287,116 @@ def iter_slices(recording: Record) -> Iterator[Record]:
     ends = np.unique([*range(0, n, STEPS), *map(int, recording.rows["contact_step"][::CONTACTS]), 0, n])
     for first, last in list(pairwise(map(int, ends))) or [(0, 0)]:
         yield slice_steps(recording, first, last)
+
+
+@dataclass(frozen=True)
+class ContactEvent:
+    """A change between two bodies from one step to the next.
+
+    Attributes
+    ----------
+    kind
+        ``made``: an impulse acts between them, and none did in the previous step; ``broken``: none acts any more;
+        ``slip``: one of their contacts slides, and all stuck before; ``stick``: all stick, and one slid before.
+    step, time
+        The first step after the change, and its start [s].
+    a, b
+        Names: body or half-space, and body. "world" if an external contact touches the world.
+    """
+
+    kind: str
+    step: int
+    time: float
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, eq=False)
+class SolverStatistics:
+    """The solver's work, step by step (n_steps,), and the time of the run.
+
+    Attributes
+    ----------
+    pivots, warm_start_solves, islands, contacts
+        Iterations of the solver, islands solved by the warm start, islands, and contacts.
+    selected, not_selected
+        Islands with selected forces, and islands without them in which forces should be selected
+        (`contactlab.ForceChoice`).
+    uncertified
+        Unsolved islands with which the run continued (`Recording.uncertified`).
+    portions, seconds
+        (m,) The run by portions: the step before which each ended, and its time [s] without compilation. Empty if the
+        record has no timings. Timings differ between runs that are otherwise equal.
+    """
+
+    pivots: np.ndarray
+    warm_start_solves: np.ndarray
+    islands: np.ndarray
+    contacts: np.ndarray
+    selected: np.ndarray
+    not_selected: np.ndarray
+    uncertified: np.ndarray
+    portions: np.ndarray
+    seconds: FloatArray
+
+    def __str__(self) -> str:
+        steps, total = self.pivots.size, float(self.seconds.sum())
+        rate = f", {steps / total:.0f} steps/s" if total > 0.0 and steps else ""
+        asked, missed = self.selected.sum() + self.not_selected.sum(), self.not_selected.sum()
+        selection = f", {missed} of {asked} islands not selected" if asked else ""
+        lost = self.uncertified.sum()
+        selection += f", {lost} of {self.islands.sum()} islands not certified" if lost else ""
+        return (
+            f"{steps} steps, {self.islands.sum()} islands "
+            f"({self.warm_start_solves.sum()} solved by the previous contacts), "
+            f"{self.contacts.sum()} contacts, {self.pivots.sum()} pivots{selection}{rate}"
+        )
+
+
+def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
+    """Return the events of a record in the order of their steps; in its first step contacts are made."""
+    table = recording.contacts
+    names, grounds = recording.world.model.names, recording.world.half_space_names
+    # One number for each pair, independent of which body is A.
+    first = np.where(table.half_space >= 0, -2 - table.half_space, np.minimum(table.body_a, table.body_b))
+    second = np.where(table.half_space >= 0, table.body_b, np.maximum(table.body_a, table.body_b))
+    touching = table.mode != OPEN
+    pairs, number = np.unique(np.stack((first, second), axis=1)[touching], axis=0, return_inverse=True)
+    # One number for each pair and step; the next one is the same pair in the next step.
+    n = recording.n_steps
+    at, place = np.unique(number.reshape(-1) * n + table.step[touching], return_inverse=True)
+    slides = np.bincount(place.reshape(-1), weights=table.mode[touching] == SLIDE) > 0.0
+    pair, step = np.divmod(at, max(n, 1))
+    follows = (np.diff(at, prepend=-2) == 1) & (step > 0)
+    kinds = np.where(~follows, "made", np.where(slides, "slip", "stick"))
+    begun = np.flatnonzero(~follows | (slides != np.roll(slides, 1)))
+    gone = np.flatnonzero(~np.append(follows[1:], False)[: at.size] & (step + 1 < n))
+    found = [
+        *zip(step[begun], pair[begun], kinds[begun], strict=True),
+        *((step[k] + 1, pair[k], "broken") for k in gone),
+    ]
+
+    def named(k: int) -> tuple[str, str]:
+        one, other = pairs[k]
+        return grounds[-2 - one] if one < -1 else ("world" if one < 0 else names[one]), names[other]
+
+    return tuple(
+        ContactEvent(str(kind), int(step), float(recording.time[step]), *named(k)) for step, k, kind in sorted(found)
+    )
+
+
+def solver_statistics(recording: Record) -> SolverStatistics:
+    """Return the solver statistics of a record."""
+    contacts = np.bincount(recording.rows["contact_step"], minlength=recording.n_steps)
+    empty = np.zeros(0)
+    return SolverStatistics(
+        recording.pivots,
+        recording.warm_start_solves,
+        recording.islands,
+        contacts,
+        recording.count_by_choice(ForceChoice.EQUAL_COMPLIANCE),
+        recording.count_by_choice(ForceChoice.OTHER_SOLUTION),
+        recording.count_by_choice(ForceChoice.UNCERTIFIED),
+        recording.timings.get("timing_step", empty.astype(np.int64)),
+        recording.timings.get("timing_seconds", empty),
+    )

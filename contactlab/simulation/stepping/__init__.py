@@ -10,16 +10,18 @@ from contactlab.simulation.stepping.contact_table import (
     OPEN,
     SLIDE,
     STICK,
-    CertificateTable,
     ContactContext,
     ContactPair,
     ContactTable,
+)
+from contactlab.simulation.stepping.island_tables import (
+    CertificateTable,
+    JointTable,
+    UncertifiedTable,
     WorstCertificate,
 )
-from contactlab.simulation.stepping.find_contacts import find_contacts
-from contactlab.simulation.stepping.prepared import Prepared, Sleep, prepare, transfer_state, world_arrays
-from contactlab.simulation.stepping.step_result import JointTable, StepResult
-from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.stepping.prepared import Prepared, prepare, transfer_state, world_arrays
+from contactlab.simulation.stepping.time_stepping import Sleep, TimeStepping
 
 __all__ = [
     "EXTERNAL_ID",
@@ -34,12 +36,11 @@ __all__ = [
     "JointTable",
     "Prepared",
     "Sleep",
-    "StepResult",
     "TimeStepping",
+    "UncertifiedTable",
     "WorstCertificate",
     "world_arrays",
     "transfer_state",
-    "find_contacts",
     "prepare",
 ]
 

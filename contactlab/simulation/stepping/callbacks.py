@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,17 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.collision import ContactError, Material, PowerLaw
 from contactlab.collision.material import unit_vector
 from contactlab.multibody.bodies import WORLD
+from contactlab.multibody.constraints.custom import CustomRows
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, is_finite_array, read_only
 from contactlab.multibody.spatial.errors import close_names
 from contactlab.simulation.stepping.kernels import layout
-from contactlab.simulation.stepping.kernels.layout import JointRows
+from contactlab.simulation.stepping.kernels.arrays import JointRows, StepWork
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.motion import belt_twist
-
-if TYPE_CHECKING:
-    from contactlab.multibody.constraints.custom import CustomRows
-    from contactlab.simulation.world.world import World
-
+from contactlab.simulation.world.world import World
 
 #: Function of (time, h) of a step: poses (n, 12) at its start, twists (n, 6) in it, poses at its end; rotations by
 #: rows.
@@ -150,13 +147,13 @@ class StepCallbacks:
             raise SimulationConfigError(f"targets{when}", NO_DRIVES)
         return finite_array(targets, f"targets{when}", (len(self._number),), SimulationConfigError)
 
-    def write_constants(self, work: layout.StepWork, joints: JointRows | None) -> None:
+    def write_constants(self, work: StepWork, joints: JointRows | None) -> None:
         """Write the applied force if it is constant, otherwise 0, and the constant targets."""
         work.tau[:] = tau_at(None if callable(self._tau) else self._tau, 0.0, work.q, work.v)
         if joints is not None:
             joints.target[:] = self._constant
 
-    def call_at_start(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> layout.StepWork:
+    def call_at_start(self, work: StepWork, joints: JointRows | None, time: float, h: float) -> StepWork:
         """Call all user code for the step that begins; return the memory, with the external contacts in it."""
         q, v = work.q, work.v
         if callable(self._tau):
@@ -172,7 +169,7 @@ class StepCallbacks:
         self.call_at_end(work, joints, time, h)
         return work
 
-    def call_at_end(self, work: layout.StepWork, joints: JointRows | None, time: float, h: float) -> None:
+    def call_at_end(self, work: StepWork, joints: JointRows | None, time: float, h: float) -> None:
         """Call the user code that depends on the end of the step: motions and targets; and the user's rows."""
         if self._motions is not None:
             pose, twist, after = self._motions(time, h)

@@ -1,38 +1,27 @@
-"""Contacts of a record, one row each, and the certificates of their islands."""
+"""Contacts of a step or a record, one row each."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.constraint_solver.certificate import CONDITIONS
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.multibody.spatial.errors import close_names
 from contactlab.simulation.stepping.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.simulation.stepping.record_schema import Rows, StepTable
 from contactlab.simulation.world.errors import SimulationConfigError
-from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES
-
-if TYPE_CHECKING:
-    from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import World
 
 __all__ = [
     "OPEN",
     "SLIDE",
     "STICK",
-    "CertificateTable",
     "ContactPair",
     "ContactContext",
     "ContactTable",
-    "WorstCertificate",
 ]
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,146 +263,3 @@ class ContactPair:
         total = np.zeros((self._h.size, *values.shape[1:]))
         np.add.at(total, self._steps, values)
         return total
-
-
-@dataclass(frozen=True, eq=False)
-class CertificateTable(StepTable):
-    """The certificate of each island of each step; rows in order of step and island.
-
-    Attributes
-    ----------
-    step, island, n_contacts, n_joints, pivots
-        Step and island of the problem, its contacts and joint rows, and the solver's iterations.
-    warm_hit
-        True if the solution took no pivot and started from the previous step's contacts.
-    choice
-        How the forces were selected among all solutions: numbers of `contactlab.ForceChoice`.
-    attempt, systems
-        Number of the strategy in `lcp.contacts.strategies.STRATEGY_NAMES` that found the forces, counted from 1; 0 if a
-        solver found them, none did, or the record does not have it. Linear systems solved in all strategies.
-    natural_map, scaled
-        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled residual that decides. For a friction
-        backend ``scaled`` is the residual of the friction law that it states
-        (`contactlab.constraint_solver.friction_backend`).
-    violation, scale
-        (n, 12) for the mechanical conditions: `contactlab.constraint_solver.certificate.CONDITIONS`,
-        `BOXED_CONDITIONS`, bilateral rows.
-    distance
-        Function that computes `selection` from the numbers of a step and an island.
-    """
-
-    step: IntArray
-    island: IntArray
-    n_contacts: IntArray
-    n_joints: IntArray
-    pivots: IntArray
-    warm_hit: NDArray[np.bool_]
-    choice: IntArray
-    attempt: IntArray
-    systems: IntArray
-    natural_map: FloatArray
-    scaled: FloatArray
-    violation: FloatArray
-    scale: FloatArray
-    distance: Callable[[int, int], float]
-
-    @classmethod
-    def from_rows(cls, rows: Rows, distance: Callable[[int, int], float]) -> CertificateTable:
-        """Return the table with the island columns of a record's arrays."""
-        from lcp.kernels.residuals import NATURAL_MAP, SCALED
-
-        return cls(
-            step=rows["island_step"],
-            island=rows["island_index"],
-            n_contacts=rows["island_contacts"],
-            n_joints=rows["island_joints"],
-            pivots=rows["island_pivots"],
-            warm_hit=rows["island_warm"] != 0,
-            choice=rows["island_choice"],
-            attempt=rows["island_attempt"],
-            systems=rows["island_systems"],
-            natural_map=rows["island_measures"][:, NATURAL_MAP],
-            scaled=rows["island_measures"][:, SCALED],
-            violation=rows["island_certificate"][:, 0::2],
-            scale=rows["island_certificate"][:, 1::2],
-            distance=distance,
-        )
-
-    def __repr__(self) -> str:
-        return f"CertificateTable({len(self)} islands, worst scaled residual {self.scaled.max(initial=0.0):.1e})"
-
-    @functools.cached_property
-    def selection(self) -> FloatArray:
-        """Distance (n,) of the contact forces from the selected ones, by the largest force; computed when read.
-
-        It is 0 if no other forces give the same velocities, and infinite if no forces are selected. Each problem is
-        formed again and its forces are selected by the step's kernels, which takes as long as some steps; so read it of
-        few `rows`. `verify` measures the same distance by another method.
-        """
-        pairs = zip(self.step.tolist(), self.island.tolist(), strict=True)
-        return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
-
-    def count_by_strategy(self) -> dict[str, int]:
-        """Return the number of islands solved by each strategy, by name; other solvers are counted as ``"solver"``."""
-        counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
-        named = zip(("solver", *RECORDED), counts, strict=True)
-        return {name: count for name, count in named if count or name in ("solver", *STRATEGY_NAMES)}
-
-    @property
-    def mechanical(self) -> FloatArray:
-        """Violation over scale of the worst mechanical condition, (n,)."""
-        return self._worst_of(slice(None))
-
-    @property
-    def coulomb_misfit(self) -> FloatArray:
-        """Violation over scale (n,) of the worst condition of Coulomb's law, of contacts only, not of limits.
-
-        It is rounding if Coulomb's law was solved. With a friction backend that relaxes the law, it measures how much
-        the forces violate Coulomb's law.
-        """
-        return self._worst_of([n for n, name in enumerate(CONDITIONS) if not name.startswith("limit")])
-
-    def _worst_of(self, conditions: slice | list[int]) -> FloatArray:
-        """Return (n,) the largest ratio of violation to scale of some conditions; infinite for a scale of 0.
-
-        A condition without rows has scale 0 and violation 0: its ratio is 0.
-        """
-        violation, scale = self.violation[:, conditions], self.scale[:, conditions]
-        ratio = np.divide(violation, scale, out=np.zeros_like(violation), where=scale > 0.0)
-        ratio[(scale == 0.0) & (violation > 0.0)] = np.inf
-        return np.asarray(ratio.max(axis=1, initial=0.0))
-
-    def worst(self) -> WorstCertificate:
-        """Return the maximum of each residual over the rows, with step and island of the largest scaled one.
-
-        Without rows the maxima are 0, and step and island are -1.
-        """
-        at = int(np.argmax(self.scaled)) if len(self) else -1
-        return WorstCertificate(
-            scaled=float(self.scaled.max(initial=0.0)),
-            natural_map=float(self.natural_map.max(initial=0.0)),
-            mechanical=float(self.mechanical.max(initial=0.0)),
-            step=int(self.step[at]) if at >= 0 else -1,
-            island=int(self.island[at]) if at >= 0 else -1,
-        )
-
-
-@dataclass(frozen=True)
-class WorstCertificate:
-    """Largest values over a set of solved problems; 0 for an empty set.
-
-    Attributes
-    ----------
-    scaled, natural_map
-        Residuals of the LCP.
-    mechanical
-        Violation over scale of the mechanical conditions.
-    step, island
-        Row with the largest ``scaled``, -1 for an empty set.
-    """
-
-    scaled: float
-    natural_map: float
-    mechanical: float
-    step: int
-    island: int

@@ -13,8 +13,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import lcp
 from contactlab.constraint_solver.strategy_solver import MAX_SECONDS
 from contactlab.simulation.stepping.callbacks import Motions, StepCallbacks, Supply, Targets, Tau
 from contactlab.simulation.stepping.island_view import IslandView
@@ -22,14 +23,11 @@ from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.memory import LITTLE
 from contactlab.simulation.stepping.prepared import prepare
 from contactlab.simulation.stepping.step_buffers import StepBuffers
+from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import check_type
 from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import World
 from lcp.interruptible import cpu_seconds
-
-if TYPE_CHECKING:
-    import lcp
-    from contactlab.simulation.stepping.time_stepping import TimeStepping
-    from contactlab.simulation.world.world import World
 
 #: Seconds after which the loop returns to handle Ctrl-C, unless one step takes longer.
 MAX_BLOCKING_SECONDS = 0.05

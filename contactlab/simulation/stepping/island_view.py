@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from contactlab.constraint_solver.discretized import ConeProblem, cone_problem, 
 from contactlab.constraint_solver.friction_backend import LawCheck, check_law
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.simulation.stepping.kernels import layout
+from contactlab.simulation.stepping.step_buffers import StepBuffers
 from problem_data import ConstraintVelProblemData, VelocityBlocks
-
-if TYPE_CHECKING:
-    from contactlab.simulation.stepping.step_buffers import StepBuffers
 
 
 class IslandAnswer(NamedTuple):

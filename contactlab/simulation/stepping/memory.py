@@ -1,4 +1,4 @@
-"""Allocation and growth of the compiled loop's arrays; their meaning is in `kernels.layout`."""
+"""Allocation and growth of the compiled loop's arrays; their meaning is in `kernels.arrays`."""
 
 from __future__ import annotations
 
@@ -7,28 +7,20 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from contactlab.multibody import workspace
 from contactlab.multibody.model import head_views
 from contactlab.simulation.stepping.kernels import layout
-from contactlab.simulation.stepping.kernels.layout import (
-    IslandProgress,
-    IslandWork,
-    MomentFriction,
-    Parameters,
-    StepControl,
-    StepWork,
-)
-from contactlab.simulation.stepping.packing import as_array, free_size, moves_accurately, new_record
+from contactlab.simulation.stepping.kernels.arrays import IslandWork, MomentFriction, StepWork
+from contactlab.simulation.stepping.kernels.layout import IslandProgress, Parameters, StepControl
+from contactlab.simulation.stepping.packing import as_array, free_size, new_record
 from contactlab.simulation.stepping.prepared import lcp_variables_per_contact, world_arrays
+from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.world.world import World
 from lcp.contacts.strategies import strategy_mask
-
-if TYPE_CHECKING:
-    from contactlab.simulation.stepping.time_stepping import TimeStepping
-    from contactlab.simulation.world.world import World
 
 _BY_CONTACT = [name for name, (_, *axes) in StepWork.arrays.items() if "contacts" in axes]
 
@@ -69,7 +61,7 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parame
         "reduce": stepper.reduce_contacts,
         "sleep": sleep is not None,
         "gyroscopic": layout.GYROSCOPIC_CODES[stepper.gyroscopic],
-        "accurate": moves_accurately(stepper),
+        "accurate": stepper.moves_accurately,
         "h_max": stepper.h,
         "allowance": -1.0 if stepper.penetration_allowance is None else stepper.penetration_allowance,
         "fastest": -1.0 if stepper.max_depenetration_velocity is None else stepper.max_depenetration_velocity,

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
 from contactlab.multibody.model import motions, structure, world_mass
 from contactlab.multibody.packing import pack
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.simulation.stepping.kernels.arrays import Collision, JointRows, MomentFriction, PackedWorld
 from contactlab.simulation.stepping.kernels.layout import (
     BODY_INTS,
     FREE_ALONE,
@@ -29,21 +30,13 @@ from contactlab.simulation.stepping.kernels.layout import (
     FREE_INT_END,
     FREE_KICKED,
     MAX_SHAPES,
-    Collision,
-    JointRows,
-    MomentFriction,
-    PackedWorld,
     Record,
     Spring,
 )
 from contactlab.simulation.world.collision_filter import build_collision_filter, may_touch_half_space
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.joint_actions import JointRow
-
-if TYPE_CHECKING:
-    from contactlab.simulation.stepping.time_stepping import TimeStepping
-    from contactlab.simulation.world.world import World
-
+from contactlab.simulation.world.world import World
 
 __all__ = [
     "FREE_ALONE",
@@ -56,7 +49,6 @@ __all__ = [
     "grow_collision",
     "grow_joints",
     "with_joint_workspace",
-    "moves_accurately",
     "new_collision",
     "new_joints",
     "new_record",
@@ -321,11 +313,6 @@ def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRow
     ng = math.isqrt(P)
     lengths = {"m": rows, "2 m": 2 * rows, "nv": nv, "m nv": rows * nv, "ng": ng, "ng ng": P}
     return held._replace(**JointRows.zeros(lengths | {"work": int(bilateral_work_size(ng, nv))}, first="J"))
-
-
-def moves_accurately(stepper: TimeStepping) -> bool:
-    """Return True if free trees of several links move by the Runge-Kutta method."""
-    return stepper.integrator == "rk4" and stepper.gyroscopic != "explicit"
 
 
 def acted_on(world: World) -> set[int]:

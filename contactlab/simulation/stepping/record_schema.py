@@ -18,14 +18,11 @@ from contactlab.multibody import workspace
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.simulation.stepping.callbacks import motion_poses
 from contactlab.simulation.stepping.kernels import layout
-from contactlab.simulation.stepping.kernels.layout import Arrays, Chunk, StepControl, floats, ints
+from contactlab.simulation.stepping.kernels.arrays import Arrays, Chunk, floats, ints
 from contactlab.simulation.stepping.prepared import lcp_variables_per_contact, sleeping_tree_count, world_arrays
+from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.state import StepperState
-
-if TYPE_CHECKING:
-    from contactlab.simulation.stepping.time_stepping import TimeStepping
-    from contactlab.simulation.world.world import World
-
+from contactlab.simulation.world.world import World
 
 SCHEMA = 11
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are read as 0.
@@ -288,12 +285,6 @@ def columns_of_parts(table: str, parts: Sequence[NDArray[Any]]) -> dict[str, NDA
         for column, array in columns.items():
             array[end - part.size : end] = part[column]
     return {f"{table}_{column}": array for column, array in columns.items()}
-
-
-def table_rows(chunk: Chunk, control: StepControl, table: str) -> dict[str, NDArray[Any]]:
-    """Copy the used rows of one table of a chunk ("contact", "joint", "island") into named arrays."""
-    rows, used = getattr(chunk, table), int(getattr(control, f"chunk_{table}s"))
-    return columns_of(table, rows[:used])
 
 
 def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.simulation.stepping.callbacks import StepCallbacks, Wanted
 from contactlab.simulation.stepping.kernels import layout
+from contactlab.simulation.stepping.kernels.arrays import Chunk
 from contactlab.simulation.stepping.memory import (
     allocate_buffers,
     grow_contacts,
@@ -35,7 +36,6 @@ from contactlab.simulation.stepping.record_schema import (
     StepRows,
     array_offsets,
     new_chunk,
-    rows_of_chunks,
     used_of_chunk,
 )
 from contactlab.simulation.world.state import NO_NUMBERS, NO_PAIRS, StepperState
@@ -106,7 +106,7 @@ class StepBuffers:
             memoryview(self._control[name])  # type: ignore[arg-type]
             for name in names
         )
-        self._places: tuple[layout.Chunk | None, dict[str, Any]] = None, {}
+        self._places: tuple[Chunk | None, dict[str, Any]] = None, {}
         self._h, self._now = self._parameters["h"], self._parameters["time"]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
         #: whether each step is alone in its chunk, and which of these must be inspected: see `kernels.layout`
@@ -292,10 +292,6 @@ class StepBuffers:
             self._places = self.chunk, array_offsets(self.chunk)
         return StepRows(self.chunk, self._places[1], [used[0] for used in self._used])
 
-    def pop_chunk(self) -> dict[str, NDArray[Any]]:
-        """Copy the chunk's rows and clear it; afterwards any one step fits it."""
-        return rows_of_chunks([self.detach_chunk()])
-
     def detach_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
         """Return the rows of the chunk as records (for `rows_of_chunks`) and clear it.
 
@@ -360,7 +356,7 @@ class StepBuffers:
         if self.joints is not None:
             self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.progress.ng))
 
-    def _new_chunk(self, contacts: int) -> layout.Chunk:
+    def _new_chunk(self, contacts: int) -> Chunk:
         """Allocate rows for chunk_steps steps with a few rows each, and for any one step with ``contacts``."""
         steps, with_tau = self._chunk_steps, self._with_tau
         return new_chunk(self.prepared.world, self._stepper, steps, contacts, with_tau=with_tau, crowd=self._crowd)

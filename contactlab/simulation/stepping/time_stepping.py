@@ -1,12 +1,17 @@
-"""Time stepping: one complementarity problem per island and step, at velocity level."""
+"""Options of time stepping: one complementarity problem per island and step, at velocity level.
+
+Defaults of margins and impact speeds depend on the world: each follows from the size of the smallest body that moves,
+the weight and the step. So a world in other units, or at another scale (lengths s, times sqrt(s)), has the same
+contacts and the same impacts.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-import threading
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,23 +28,9 @@ from contactlab.constraint_solver.solution import SMALLEST_FRACTION
 from contactlab.constraint_solver.solver import ConstraintSolver
 from contactlab.constraint_solver.strategy_solver import EqualCompliance
 from contactlab.multibody.spatial.arrays import FloatArray, finite_number
-from contactlab.simulation.stepping.callbacks import (
-    Contacts,
-    Supply,
-    Targets,
-    Tau,
-    contact_supplier,
-    is_constant,
-    tau_at,
-)
-from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.kernels import layout
-from contactlab.simulation.stepping.prepared import Sleep, Thresholds, in_world
-from contactlab.simulation.stepping.step_result import StepBatch, StepResult
-from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.motion import PLANAR_EDGES
-from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
 from lcp.contacts.strategies import STRATEGY_NAMES, strategy_mask
 
@@ -81,6 +72,64 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "growth_factor": {"least": 1.0},
     "h_min": {"positive": True},
 }
+
+#: Bounds of the margin as fractions of the size, and the size if no moving body has a shape [m].
+MIN_MARGIN, LARGEST_MARGIN, NO_SHAPE = 0.01, 0.1, 0.1
+#: Margin of stops of angles [rad].
+ANGLE_MARGIN = 1e-3
+#: Minimum impact speed, in multiples of |g| h: above the speed that a falling body gains in one step.
+FALLING = 1.02
+#: Minimum impact speed in a world without weight, as a fraction of the size per step.
+WEIGHTLESS = 1e-4
+#: Arm, in sizes, that converts an impact speed to an angular speed.
+ARM = 10.0
+
+
+class Thresholds(NamedTuple):
+    """Margins and minimum impact speeds of a step, for lengths and for angles."""
+
+    margin: float  # [m]
+    restitution_threshold: float  # [m/s]
+    angle_margin: float  # [rad]
+    angle_restitution_threshold: float  # [rad/s]
+
+    def of(self, angular: int) -> tuple[float, float]:
+        """Return the margin and the impact speed of a stop of an angle, or of a length."""
+        return (
+            (self.angle_margin, self.angle_restitution_threshold)
+            if angular
+            else (self.margin, self.restitution_threshold)
+        )
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """Conditions under which islands at rest sleep: they are neither solved nor moved until something wakes them.
+
+    An island falls asleep when every velocity of all its trees has stayed below ``speed`` for ``time``. Its velocities
+    are set to 0, and its configuration is kept bit for bit. It wakes if it touches an awake body, a moving kinematic
+    body or an external contact, if its support is gone, or if the applied force on it changes. Awake bodies include
+    those that have rested for a shorter time. If joint rows take part, no island sleeps. Contacts within a sleeping
+    island are not in the record.
+
+    Parameters
+    ----------
+    speed
+        Bound on each entry of v [m/s, rad/s].
+    time
+        Time for which it must be satisfied [s].
+    """
+
+    speed: float = 1e-3
+    time: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("speed", "time"):
+            self.__dict__[name] = finite_number(getattr(self, name), name, SimulationConfigError, positive=True)
+
+
+# The last stepper of each world, and the stepper with its numbers there.
+_LAST: WeakKeyDictionary[World, tuple[TimeStepping, TimeStepping]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -309,8 +358,27 @@ class TimeStepping:
         return ConstraintSolver(solver, self.tolerance, self.friction)
 
     def in_world(self, world: World) -> TimeStepping:
-        """Return this stepper with its thresholds for a world; itself if all were given."""
-        return in_world(self, world)
+        """Return this stepper with its thresholds for a world; itself if all were given.
+
+        They follow from the world's size and gravity. The result for each world's last stepper is stored.
+        """
+        if self.margin is not None and self.restitution_threshold is not None:
+            return self
+        last = _LAST.get(world)
+        if last is not None and last[0] is self:
+            return last[1]
+        size = size_of(world)
+        weight = float(np.linalg.norm(world.model.gravity))
+        numbers: dict[str, Any] = {}
+        if self.margin is None:
+            margin = min(max(MIN_MARGIN * size, weight * self.h**2), LARGEST_MARGIN * size)
+            numbers = {"margin": margin, "angle_margin": ANGLE_MARGIN}
+        if self.restitution_threshold is None:
+            speed = FALLING * weight * self.h if weight > 0.0 else WEIGHTLESS * size / self.h
+            numbers |= {"restitution_threshold": speed, "angle_restitution_threshold": speed / (ARM * size)}
+        found = replace(self, **{name: value for name, value in numbers.items() if getattr(self, name) is None})
+        _LAST[world] = self, found
+        return found
 
     @property
     def thresholds(self) -> Thresholds:
@@ -331,6 +399,11 @@ class TimeStepping:
     def accepts_uncertified(self) -> bool:
         """Return True if a run may continue with uncertified forces."""
         return self.on_unsolved == ON_UNSOLVED[0]
+
+    @property
+    def moves_accurately(self) -> bool:
+        """Return True if free trees of several links move by the Runge-Kutta method."""
+        return self.integrator == "rk4" and self.gyroscopic != "explicit"
 
     def edges_in(self, world: World) -> int:
         """Edges of the friction pyramid in a world: 2 in a planar one; a cone has edges along its tangents."""
@@ -356,57 +429,6 @@ class TimeStepping:
             return solver.kernel_options(self.tolerance), inside
         return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
 
-    def step(
-        self,
-        world: World,
-        state: StepperState,
-        tau: Tau = None,
-        *,
-        contacts: Contacts = None,
-        targets: Targets = None,
-        f_ext: WrenchLaw = None,
-    ) -> StepResult:
-        """Return the result of one step from ``state``, which is not modified.
-
-        Parameters
-        ----------
-        world, state
-            World and start of the step; `World.initial_state` gives the first state.
-        tau
-            Applied generalized force (nv,), dual to v; for a free body the force at its origin in world axes [N] and
-            the torque in body axes [N m]. Or a function of (time, q, v) that returns it.
-        contacts
-            External contacts: a function of (time, q, v) that returns a sequence of `ExternalContact`, called once at
-            the start of the step. A contact takes part by the same rule: gap <= margin + h max(0, -N v).
-        targets
-            Targets of drives; see `simulate`.
-        f_ext
-            Wrenches on bodies, by name: (6,) moment [N m] and force [N] in world axes about the body's origin, or a
-            `Wrench`; or a function of (time, q, v) that returns them. They are added to ``tau`` at the start of the
-            step, as J^T f, also in the record.
-
-        Raises
-        ------
-        SimulationError
-            An island's LCP was not solved at any permitted h, and the best forces were rejected (``on_unsolved``).
-        """
-        check_run(world, self, state)
-        stepper = in_world(self, world)
-        supply, tau = contact_supplier(world, contacts), with_wrenches(world, tau, f_ext)
-        driver = _driver_at(world, stepper, state, tau, supply, targets)
-        driver.advance(1)
-        if driver.failed:
-            # The only import against the order of packages: the error carries a record.
-            from contactlab.simulation.recording import Recording, simulation_error
-
-            raise simulation_error(driver, Recording.of_run(world, stepper, state, [driver.pop_chunk()]))
-        end, rows = driver.state(), driver.step_made()
-        if not driver.needs_callback:
-            _LAST.run = driver, end
-        chunk = driver.chunk
-        steps = StepBatch(world, stepper, state, rows, 0)
-        return StepResult.of_steps(steps, chunk.kinetic.item(0), chunk.potential.item(0), end, 0)
-
     def check_world(self, world: World) -> None:
         """Raise if the world has rows that ``friction="cone"``, or a friction backend, does not support."""
         if not world.has_moment_friction or not (self.asks_backend or self.friction == "cone"):
@@ -419,46 +441,9 @@ class TimeStepping:
         raise SimulationConfigError(field, f"{name} does not support torsional and rolling friction; {advice}")
 
 
-#: The last driver of each thread without user code, and its state; its memory takes as long to allocate as a hundred
-#: steps.
-_LAST = threading.local()
-
-
-def _driver_at(
-    world: World, stepper: TimeStepping, state: StepperState, tau: Tau, supply: Supply | None, targets: Targets
-) -> Driver:
-    """Return a driver at a state: the thread's last one, which is removed from there, or a new one."""
-    if supply is not None or not is_constant(targets):
-        return Driver(world, stepper, state, tau=tau, supply=supply, targets=targets)
-    last: tuple[Driver, StepperState] | None = getattr(_LAST, "run", None)
-    _LAST.run = None
-    if last is None or last[0].prepared.world is not world or last[0].prepared.stepper is not stepper:
-        driver = Driver(world, stepper, state, tau=np.zeros(world.nv))
-    else:
-        driver, stands_at = last
-        if state is stands_at:
-            driver.restart_here()
-        else:
-            driver.restart(state)
-    # A function is called once per step, at its start, which is this state.
-    driver.set_inputs(tau_at(tau, state.time, state.q, state.v), targets)
-    return driver
-
-
-def check_run(world: object, stepper: object, state: object = None) -> None:
-    """Raise if a world, stepper or state (None: the world's own) has the wrong type; the error says how to make one."""
-    if type(world) is World and type(stepper) is TimeStepping and type(state) is StepperState:
-        return
-    made = {"world": "`WorldBuilder.build()`", "stepper": "`TimeStepping(h=...)`", "state": "`World.initial_state()`"}
-    values = {"world": (world, World), "stepper": (stepper, TimeStepping), "state": (state, StepperState)}
-    for field, (value, wanted) in values.items():
-        if isinstance(value, wanted) or (field == "state" and value is None):
-            continue
-        more = f": {made[field]} makes one"
-        if field == "stepper" and hasattr(value, "run"):
-            raise SimulationConfigError(field, "is event-driven: call stepper.run(world, duration)")
-        if isinstance(value, StepResult):
-            more = ": take its `state`"
-        elif hasattr(value, "build"):
-            more = ": call its `build()`"
-        raise SimulationConfigError(field, f"must be a {wanted.__name__}, got {type(value).__name__}{more}")
+def size_of(world: World) -> float:
+    """Return the thickness of the thinnest shape of a body that moves [m]."""
+    moves = np.array([world.body_trees[body] >= 0 for body in world.surface_bodies], dtype=bool)
+    thick = world.extents.min_width[moves]
+    thick = thick[np.isfinite(thick)]
+    return float(thick.min()) if thick.size else NO_SHAPE

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody import MultibodyError
+from contactlab.multibody import Model, MultibodyError
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.simulation.stepping.callbacks import Tau, tau_at
 from contactlab.simulation.world.errors import SimulationConfigError
-
-if TYPE_CHECKING:
-    from contactlab.multibody import Model
-    from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import World
 
 _ZERO = (0.0, 0.0, 0.0)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from contactlab.constraint_solver.model_problem.drives import RowKind
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.simulation.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
+from contactlab.simulation.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds
 from contactlab.simulation.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts
 from contactlab.simulation.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular
 from contactlab.simulation.verification.joints import JointLaws
@@ -43,7 +43,7 @@ def free_motion(
     recording, world, h = portion.recording, portion.recording.world, portion.h
     out_v, out_q = np.zeros(portion.v.shape), np.zeros((len(h), world.nq))
     is_free, at_free = np.zeros(out_v.shape, dtype=bool), np.zeros(out_q.shape, dtype=bool)
-    kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)
+    kinds = free_kinds(world) if recording.stepper.moves_accurately else np.zeros(0, dtype=np.int64)
     if not np.any(kinds != FREE_EULER):
         return is_free, out_v, at_free, out_q
     free = _free_trees(portion, islands, kinds)

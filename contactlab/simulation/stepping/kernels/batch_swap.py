@@ -10,13 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from contactlab.simulation.stepping.kernels import layout
-from contactlab.simulation.stepping.kernels.batch_layout import (
+from contactlab.simulation.stepping.kernels.arrays import BatchState, Chunk, ChunkStart, JointWarmStart, StepWork
+from contactlab.simulation.stepping.kernels.layout import (
     ACTIVE_THREADS,
     ALLOW_UNCERTIFIED,
     AT_WORK,
+    BEGIN,
     BUFFER_CAPACITY_EXCEEDED,
     CLAIMED_RUN,
     DONE,
+    FAILURE_NONE,
     LOAD,
     NEEDS_PYTHON,
     PAUSED,
@@ -30,20 +33,11 @@ from contactlab.simulation.stepping.kernels.batch_layout import (
     STATE_CAPACITY_EXCEEDED,
     STEPS,
     STORE,
-    UNSOLVED,
+    UNSOLVED_BEFORE,
     WAIT_FOR_ALL,
-    BatchState,
-    ChunkStart,
-    JointWarmStart,
-)
-from contactlab.simulation.stepping.kernels.layout import (
-    BEGIN,
-    FAILURE_NONE,
-    Chunk,
     IntArray,
     Parameters,
     StepControl,
-    StepWork,
 )
 from lcp.compiler.bound_call import call_address, unpack_arguments
 from lcp.compiler.kernels import atomic_add, atomic_load, atomic_store, copy_array
@@ -210,9 +204,9 @@ def process_queue(held: Any, types: Any) -> int:
 
     ``held`` has the words and runs of the queue. For each run of the batch it has the two addresses of the call that
     steps its world, with the margins and impact speeds in it; then the arguments of `swap_run`. A run is `NEEDS_PYTHON`
-    if its loop requests something (``order[REASON]``), or it has more unsolved islands than ``order[UNSOLVED]``, the
-    number before it began. After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was claimed
-    and is not loaded yet.
+    if its loop requests something (``order[REASON]``), or it has more unsolved islands than ``order[UNSOLVED_BEFORE]``,
+    the number before it began. After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was
+    claimed and is not loaded yet.
     """
     words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = (
         unpack_arguments(held, types)
@@ -268,5 +262,5 @@ def process_queue(held: Any, types: Any) -> int:
         order[STORE] = i
         # stop if the run needs Python
         if reason != layout.OK or control[0].uncertified != unsolved:
-            order[REASON], order[UNSOLVED] = reason, unsolved
+            order[REASON], order[UNSOLVED_BEFORE] = reason, unsolved
             return NEEDS_PYTHON

@@ -23,6 +23,7 @@ from contactlab.multibody.kernels.mass_matrix import (
     solve_vector_l,
     solve_vector_lt,
 )
+from contactlab.simulation.stepping.kernels.arrays import IslandWork, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
 from contactlab.simulation.stepping.kernels.layout import (
     BODY_A,
@@ -45,12 +46,8 @@ from contactlab.simulation.stepping.kernels.layout import (
     VN_MINUS,
     FloatArray,
     IntArray,
-    IslandWork,
-    JointRows,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d

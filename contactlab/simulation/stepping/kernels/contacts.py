@@ -7,6 +7,7 @@ from contactlab.collision.kernels.contact_rows import collide_point, pair_restit
 from contactlab.collision.kernels.layout import ContactBuffer
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import body_pose, field_at, velocity_of, world_point
+from contactlab.simulation.stepping.kernels.arrays import PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import seen_depth
 from contactlab.simulation.stepping.kernels.kinematic import belt_velocity, kinematic_index, relative_velocity
 from contactlab.simulation.stepping.kernels.layout import (
@@ -27,8 +28,6 @@ from contactlab.simulation.stepping.kernels.layout import (
     SHAPE_B,
     VN_MINUS,
     FloatArray,
-    PackedWorld,
-    StepWork,
 )
 from lcp.compiler.kernels import copy_array
 from lcp.kernels import kernel

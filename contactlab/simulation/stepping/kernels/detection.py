@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import tree
+from contactlab.simulation.stepping.kernels.arrays import Collision, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import allowance_of
 from contactlab.simulation.stepping.kernels.contacts import (
     add_external_contacts,
@@ -46,14 +47,10 @@ from contactlab.simulation.stepping.kernels.layout import (
     TREE_LINK,
     UNSOLVED,
     WOKEN,
-    Collision,
     FloatArray,
     IntArray,
-    JointRows,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from contactlab.simulation.stepping.kernels.pairs import pair_contacts
 from lcp.compiler.kernels import copy_array, fill_array

@@ -12,6 +12,7 @@ from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCI
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.points import velocity_of
+from contactlab.simulation.stepping.kernels.arrays import Chunk, Collision, IslandWork, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import SEEN_DEPTH
 from contactlab.simulation.stepping.kernels.detection import count_rest, keep_asleep
 from contactlab.simulation.stepping.kernels.free_motion import compute_energies, move_free_trees
@@ -44,15 +45,9 @@ from contactlab.simulation.stepping.kernels.layout import (
     TANGENTS,
     UNSOLVED,
     VN_FREE,
-    Chunk,
-    Collision,
     FloatArray,
-    IslandWork,
-    JointRows,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from contactlab.simulation.stepping.kernels.pairs import outruns
 from lcp.compiler.kernels import copy_array, fill_array

@@ -51,6 +51,7 @@ from contactlab.multibody.kernels.velocity_products import (
     limiter_weight,
     previous_kinetic_energy,
 )
+from contactlab.simulation.stepping.kernels.arrays import JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.joint_rows import add_implicit
 from contactlab.simulation.stepping.kernels.kinematic import relative_turning, relative_velocity
 from contactlab.simulation.stepping.kernels.layout import (
@@ -75,10 +76,7 @@ from contactlab.simulation.stepping.kernels.layout import (
     TREE_LINK,
     FloatArray,
     IntArray,
-    JointRows,
-    PackedWorld,
     Parameters,
-    StepWork,
 )
 from lcp.compiler.kernels import copy_array
 from lcp.compiler.views import view_1d, view_2d

@@ -28,20 +28,16 @@ from contactlab.constraint_solver.kernels.laws import (
 from contactlab.multibody.constraints.kernels.factorizations import largest_entry
 from contactlab.multibody.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.multibody.constraints.kernels.rows import constraint_rows
+from contactlab.simulation.stepping.kernels.arrays import Chunk, IslandWork, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import STOP_DEPTH, STOP_PUSH_RATE, fastest_of_stops, solve_tree
 from contactlab.simulation.stepping.kernels.layout import (
     BOXED,
     COMPLIANT_EQUATION,
     TREE_DOF,
-    Chunk,
     FloatArray,
     IntArray,
-    IslandWork,
-    JointRows,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d

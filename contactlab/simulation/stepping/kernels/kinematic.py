@@ -14,7 +14,8 @@ from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, tree
 from contactlab.multibody.kernels.points import body_pose, velocity_of
-from contactlab.simulation.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, PackedWorld, StepWork
+from contactlab.simulation.stepping.kernels.arrays import PackedWorld, StepWork
+from contactlab.simulation.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 
 from contactlab.collision.kernels.contact_rows import planar_tangents, tangential
+from contactlab.simulation.stepping.kernels.arrays import IslandWork, MomentFriction, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import contact_jacobian, dot3, fill_along, materials_of
 from contactlab.simulation.stepping.kernels.kinematic import kinematic_index, relative_turning
 from contactlab.simulation.stepping.kernels.layout import (
@@ -29,12 +30,8 @@ from contactlab.simulation.stepping.kernels.layout import (
     PREVIOUS,
     FloatArray,
     IntArray,
-    IslandWork,
-    MomentFriction,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.compiler.views import view_2d

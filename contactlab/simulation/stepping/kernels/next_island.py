@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contactlab.constraint_solver.kernels.discretized_lcp import assemble_lcp, place_joint_spans
 from contactlab.multibody.spatial.arrays import IntArray
+from contactlab.simulation.stepping.kernels.arrays import IslandWork, JointRows, MomentFriction, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import build_blocks, complete_rows, posed_rows, rows_left
 from contactlab.simulation.stepping.kernels.joint_rows import (
     add_joint_rows,
@@ -39,13 +40,8 @@ from contactlab.simulation.stepping.kernels.layout import (
     SWEEPS,
     UNSOLVED,
     VERIFY,
-    IslandWork,
-    JointRows,
-    MomentFriction,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from contactlab.simulation.stepping.kernels.moments import add_moments, copy_variables, count_moments
 from lcp.compiler.views import view_2d

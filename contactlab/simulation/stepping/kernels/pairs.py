@@ -17,6 +17,7 @@ from contactlab.collision.kernels import layout as shapes
 from contactlab.collision.kernels.contact_rows import pair_restitution
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
+from contactlab.simulation.stepping.kernels.arrays import Collision, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import seen_depth
 from contactlab.simulation.stepping.kernels.contacts import write_contact
 from contactlab.simulation.stepping.kernels.kinematic import (
@@ -40,11 +41,8 @@ from contactlab.simulation.stepping.kernels.layout import (
     POINT,
     SHORT_OF_PAIR_CONTACTS,
     SHORT_OF_PAIRS,
-    Collision,
     FloatArray,
-    PackedWorld,
     StepControl,
-    StepWork,
 )
 from lcp.compiler.kernels import copy_array, fill_array
 from lcp.kernels import kernel

@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 
 from contactlab.constraint_solver.kernels.laws import LIMIT
+from contactlab.simulation.stepping.kernels.arrays import Chunk, IslandWork, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import (
     PROJECTION_RATE,
     STOP_DEPTH,
@@ -47,14 +48,9 @@ from contactlab.simulation.stepping.kernels.layout import (
     NORMAL,
     POINT,
     TREE_DOF,
-    Chunk,
     FloatArray,
-    IslandWork,
-    JointRows,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from lcp.compiler.kernels import fill_array
 from lcp.contacts.kernels.contact_system import ContactSystem, row_ranges, sparse_dot

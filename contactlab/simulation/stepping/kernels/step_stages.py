@@ -47,6 +47,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from contactlab.simulation.stepping.kernels.arrays import (
+    Chunk,
+    Collision,
+    IslandWork,
+    JointRows,
+    MomentFriction,
+    PackedWorld,
+    StepWork,
+)
 from contactlab.simulation.stepping.kernels.detection import detect, find_islands
 from contactlab.simulation.stepping.kernels.finish import integrate_step
 from contactlab.simulation.stepping.kernels.joint_rows import evaluate_loops
@@ -74,15 +83,8 @@ from contactlab.simulation.stepping.kernels.layout import (
     SWEEPS,
     VERIFY,
     VERIFY_OTHER,
-    Chunk,
-    Collision,
-    IslandWork,
-    JointRows,
-    MomentFriction,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from contactlab.simulation.stepping.kernels.next_island import (
     add_joint_rows_stage,

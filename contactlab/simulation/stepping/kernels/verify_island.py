@@ -20,6 +20,14 @@ from __future__ import annotations
 
 from contactlab.constraint_solver.kernels.bilateral import CONSISTENT, certify_bilateral, contradicted_row
 from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.simulation.stepping.kernels.arrays import (
+    Chunk,
+    IslandWork,
+    JointRows,
+    MomentFriction,
+    PackedWorld,
+    StepWork,
+)
 from contactlab.simulation.stepping.kernels.blocks import complete_rows, gather, posed_rows, rows_left, scatter
 from contactlab.simulation.stepping.kernels.finish import write_island, write_rows
 from contactlab.simulation.stepping.kernels.joint_rows import recover_with_equations, write_joint_rows
@@ -42,14 +50,8 @@ from contactlab.simulation.stepping.kernels.layout import (
     UNCERTIFIED_TOLERANCE,
     UNSOLVED,
     VERIFY_OTHER,
-    Chunk,
-    IslandWork,
-    JointRows,
-    MomentFriction,
-    PackedWorld,
     Parameters,
     StepControl,
-    StepWork,
 )
 from contactlab.simulation.stepping.kernels.moments import copy_variables, moment_impulses
 from lcp.compiler.kernels import copy_array, fill_array

@@ -1,23 +1,18 @@
-"""The names that a package lists, its former names, and the names of other libraries with their meaning here.
+"""The names that a package lists, and the names of other libraries with their meaning here.
 
-A name from before warns, for one release, with the new one in the text. A name of another library is an error that
-states the name here; the pages `docs/from_*.md` have the arguments.
+A name of another library is an error that states the name here; the pages `docs/from_*.md` have the arguments.
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
-import importlib
 import re
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 
-def module_hooks(
-    package: str, public: Sequence[str], before: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def module_hooks(package: str, public: Sequence[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package.
 
     Parameters
@@ -26,17 +21,10 @@ def module_hooks(
         Its ``__name__``.
     public
         Its ``__all__``, which `dir` shows, so that completion shows no modules and no imports.
-    before
-        Address of what an old name stands for, as ``contactlab.impact.impact_map``, by the old name.
     """
 
     def attribute(name: str) -> Any:
-        if name not in before:
-            raise unknown_name(package, name, public)
-        address = before[name]
-        warnings.warn(f"{package}.{name} is now {address}; this name goes with the next release", DeprecationWarning, 2)
-        home, _, new = address.rpartition(".")
-        return getattr(importlib.import_module(home), new)
+        raise unknown_name(package, name, public)
 
     return attribute, lambda: sorted(public)
 

@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-import warnings
 from pathlib import Path
 
 import pytest
@@ -25,15 +24,6 @@ PACKAGES = [
 # equations. `contactlab.view.tour` is a package with a function of that name.
 TWICE = {"solve", "tour"}
 
-BEFORE = [
-    ("contactlab.multibody.constraints", "delassus", "delassus_matrix"),
-    ("contactlab.event_driven", "Kink", "EventKink"),
-    ("contactlab.constraint_solver", "ContactForce", "ContactLoad"),
-    ("contactlab.impact", "Motion", "ContactMotion"),
-    ("contactlab.impact", "sweep", "impact_map"),
-    ("contactlab.view.plotting", "save", "save_figure"),
-]
-
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_package_lists_its_public_names_alone(name: str) -> None:
@@ -53,17 +43,6 @@ def test_no_name_stands_for_two_things() -> None:
             found.setdefault(public, {})[name] = getattr(package, public)
     twice = {name: list(homes) for name, homes in found.items() if len({id(thing) for thing in homes.values()}) > 1}
     assert twice.keys() == TWICE, twice
-
-
-@pytest.mark.parametrize(("package", "old", "new"), BEFORE)
-def test_an_old_name_warns_with_the_new_one(package: str, old: str, new: str) -> None:
-    """And is the same thing for one more release."""
-    module = importlib.import_module(package)
-    with pytest.warns(DeprecationWarning, match=rf"{package}\.{old} is now {package}\.{new}"):
-        assert getattr(module, old) is getattr(module, new)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert old not in dir(module)
 
 
 def test_every_room_has_tests_and_the_page_says_which() -> None:

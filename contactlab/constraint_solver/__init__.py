@@ -73,4 +73,4 @@ __all__ = [
 __all__ += drives.__all__
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {"ContactForce": "contactlab.constraint_solver.ContactLoad"})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

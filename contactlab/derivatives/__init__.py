@@ -23,4 +23,4 @@ from contactlab.naming import module_hooks
 __all__ = ["Gradient", "Kink", "Linearization", "Parameter", "gradient", "linearize", "parameter"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

@@ -14,4 +14,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {"Kink": "contactlab.event_driven.EventKink"})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

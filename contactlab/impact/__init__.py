@@ -30,6 +30,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(
-        __name__, __all__, {"Motion": "contactlab.impact.ContactMotion", "sweep": "contactlab.impact.impact_map"}
-    )
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

@@ -389,4 +389,4 @@ class VectorEnv(BaseVectorEnv):
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

@@ -18,8 +18,9 @@ from contactlab.collision import (
     load_mesh,
 )
 from contactlab.constraint_solver.certificate import ForceChoice
-from contactlab.constraint_solver.model_problem import JointLimit, drives
+from contactlab.constraint_solver.model_problem import drives
 from contactlab.constraint_solver.model_problem.drives import *  # noqa: F403  # its __all__
+from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody import Model, ModelBuilder, joints
 from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.naming import module_hooks
@@ -97,4 +98,4 @@ __all__ = [
 __all__ += drives.__all__
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

@@ -205,4 +205,4 @@ def run_case_by_name(task: dict[str, Any]) -> dict[str, Any]:
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

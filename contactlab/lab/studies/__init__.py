@@ -437,4 +437,4 @@ def format_table(report: TossReport) -> str:
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

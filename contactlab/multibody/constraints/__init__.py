@@ -98,6 +98,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(
-        __name__, __all__, {"delassus": "contactlab.multibody.constraints.delassus_matrix"}
-    )
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

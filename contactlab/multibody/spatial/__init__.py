@@ -13,4 +13,4 @@ from contactlab.naming import module_hooks
 __all__ = ["FieldError", "RigidInertia", "SpatialError", "Transform", "cross_force", "cross_motion", "quaternion"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

@@ -16,4 +16,4 @@ from contactlab.simulation.verification.verifying import (
 __all__ = ["CONDITIONS", "ConditionReport", "VerificationFailure", "VerificationReport", "verify"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

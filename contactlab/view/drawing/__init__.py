@@ -288,4 +288,4 @@ class Readout:
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

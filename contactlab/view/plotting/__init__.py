@@ -28,4 +28,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {"save": "contactlab.view.plotting.save_figure"})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

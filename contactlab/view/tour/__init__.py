@@ -183,4 +183,4 @@ def write_replays(folder: str | Path) -> list[Path]:
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

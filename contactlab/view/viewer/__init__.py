@@ -401,4 +401,4 @@ def live(
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_hooks(__name__, __all__, {})
+    __getattr__, __dir__ = module_hooks(__name__, __all__)

@@ -13,9 +13,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from contactlab.lab.datasets import load_problems
+from contactlab.lab.datasets import MOST_STEPS, load_problems
 from contactlab.lab.datasets.files import DatasetError
-from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.racing.entrant import Competitor, entrant_of, entrants_of, own_files, peers_of
 from contactlab.lab.racing.external_solvers import ALL_PEERS
 from contactlab.lab.racing.kinds import CRASHED, KINDS, TIMEOUT, Kind, RaceError, RaceRow, keep_problem, kind_of

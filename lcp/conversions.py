@@ -46,7 +46,7 @@ def lcp_to_mlcp(problem: LCP) -> Conversion[MLCP]:
     """Return the same problem as an `MLCP` without free unknowns."""
     n = problem.n
     mixed = MLCP(np.zeros((0, 0)), np.zeros((0, n)), np.zeros((n, 0)), problem._M, (), problem._q)
-    return Conversion(mixed, _copy, _copy)
+    return Conversion(mixed, np.copy, np.copy)
 
 
 def mlcp_to_lcp(problem: MLCP) -> Conversion[LCP]:
@@ -132,10 +132,6 @@ def box_to_lcp(problem: BoxLCP) -> Conversion[LCP]:
         lambda z: first.recover(second.recover(z)),
         lambda z: second.start(first.start(z)),
     )
-
-
-def _copy(x: Vector) -> Vector:
-    return np.array(x, dtype=np.float64)
 
 
 def check_kind(problem: object) -> None:

@@ -24,7 +24,7 @@ from lcp.status import OutOfRangeError, ProblemError, Status
 
 #: Bytes up to which a sparse M may be made dense for a solver that does not keep it sparse (n = 8192).
 DENSE_LIMIT = 1 << 29
-_NO_TRAITS = Traits(0)
+NO_TRAITS = Traits(0)
 
 
 SIGNATURE = "solve(self, problem, *, z0=None, tolerance=1e-9, trace=False)"
@@ -45,7 +45,7 @@ class Solver(Protocol):
 
 def call_any_solver(problem: Judged, solver: Any, request: SolveRequest) -> Claim:
     """Return the solver's claim on a problem of any kind, with z in the form that `lcp.claims` expects."""
-    traits = getattr(solver, "traits", _NO_TRAITS)
+    traits = getattr(solver, "traits", NO_TRAITS)
     try:
         if isinstance(problem, CoupledBoxLCP):
             return _converted(problem, solver, request)

@@ -195,7 +195,7 @@ class BasisSearch:
 
     def regular_in_range(self, first: int, end: int) -> Iterator[Vector]:
         """Find solutions at regular bases with ``first <= code < end``; store singular ones for `singular`."""
-        from lcp.kernels.bases import CANDIDATE, scan_bases
+        from lcp.kernels.principal_blocks import CANDIDATE, scan_bases
 
         size, chunk = self._k.shape[0], min(_CHUNK, end - first)
         A, work, index = np.empty((size, size + 1)), np.empty(2 * size), np.empty(2 * size, dtype=np.int64)

@@ -14,8 +14,6 @@ from lcp.scaling import entrywise_scales, scales
 
 # A pivot below this fraction of the largest entry is rounding. The matrix is expected to be equilibrated.
 _RANK = 1e-15
-# A squared pivot of Cholesky's method below this fraction of its diagonal entry is rounding.
-_SCHUR = 1e-14
 # Error of a solution of size one at which a sparse matrix counts as singular: a condition of about 1e15.
 _LOST = 0.1
 # First correction, relative to the solution, above which the condition may be 1e6 and more.
@@ -187,8 +185,7 @@ def _dense(A: NDArray[np.float64], positive_definite: bool) -> Factors | None:
         return None
     if positive_definite:
         lower, fault = dpotrf(A, lower=1)
-        # The squared pivots are Schur complements, which are rounding in a singular matrix.
-        if fault == 0 and (np.diagonal(lower) ** 2 > _SCHUR * np.diagonal(A)).all():
+        if fault == 0:
             return Factors(lambda b, transposed=False: dpotrs(lower, b, lower=1)[0])
     lu, pivots, fault = dgetrf(A)
     pivot_sizes = np.abs(np.diagonal(lu))

@@ -34,10 +34,11 @@ class Cancelled(BaseException):
 
 
 class _ThreadState(threading.local):
-    """State of a thread: CPU seconds of others that worked for it, and whether its caller still waits."""
+    """State of a thread: CPU seconds of others that worked for it, whether its caller still waits, and its team."""
 
     elsewhere = 0.0
     given_up: threading.Event | None = None
+    team: tuple[int, ThreadTeam | None] = (0, None)
 
 
 _thread_state = _ThreadState()
@@ -288,21 +289,12 @@ class ThreadTeam:
                 cpu_seconds()
 
 
-class _ThreadTeams(threading.local):
-    """Per thread: the size of its team, and the team."""
-
-    kept: tuple[int, ThreadTeam | None] = (0, None)
-
-
-_thread_teams = _ThreadTeams()
-
-
 def thread_team(threads: int) -> ThreadTeam:
     """Return a team of at least this size for this thread; it is reused, because starting a thread takes 0.1 ms."""
-    size, crew = _thread_teams.kept
+    size, crew = _thread_state.team
     if crew is None or size < threads:
         crew = ThreadTeam(threads)
-        _thread_teams.kept = threads, crew
+        _thread_state.team = threads, crew
     return crew
 
 

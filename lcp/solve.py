@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import checked_vector
 from lcp.claims import friction_result, horizontal_result, nonlinear_result, result_from_claim
 from lcp.conversions import HorizontalLCP, check_kind, horizontal_to_mlcp
-from lcp.dispatch import Solver, call_any_solver, call_friction_solver, call_solver
+from lcp.dispatch import NO_TRAITS, Solver, call_any_solver, call_friction_solver, call_solver
 from lcp.friction.global_problem import GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionClaim, FrictionResult
@@ -29,7 +29,6 @@ from lcp.status import ProblemError, Status
 
 #: Smallest accepted tolerance: a few units of rounding.
 MIN_TOLERANCE = 1e-14
-_NO_TRAITS = Traits(0)
 _OTHER_KINDS = Traits.CONE | Traits.NONLINEAR
 #: Unknowns from which on single pieces of compiled code, mostly factorisations, take so long that Ctrl-C would wait.
 LARGE = 1000
@@ -179,7 +178,7 @@ def solve(
 def check_method(solver: Any) -> None:
     """Refuse an object that does not solve problems without cones and nonlinear functions."""
     check_solver("solver", solver)
-    if (abilities := getattr(solver, "traits", _NO_TRAITS)) & _OTHER_KINDS:
+    if (abilities := getattr(solver, "traits", NO_TRAITS)) & _OTHER_KINDS:
         kind = "friction" if abilities & Traits.CONE else "nonlinear"
         raise ProblemError(f"{type(solver).__name__} solves {kind} problems alone; lcp.ALL_SOLVERS solve this one")
 

@@ -18,6 +18,7 @@ from problem_data.operators import (
     ScipyLinearOperator,
     SparseMatrix,
     VectorFunction,
+    are_adjoint,
     call_checked,
     is_sparse,
 )
@@ -211,9 +212,7 @@ def _check_solve(solve: SolveInertia, nv: int) -> SolveInertia:
     """Return the solve, after one seeded random test of shape, finiteness, symmetry and sign."""
     x, y = np.random.default_rng(PROBE_SEED + 1).standard_normal((2, nv))
     X, Y = float_array("solve_inertia", solve(x), (nv,)), float_array("solve_inertia", solve(y), (nv,))
-    gap = abs(float(y @ X) - float(x @ Y))
-    scale = float(np.linalg.norm(y) * np.linalg.norm(X) + np.linalg.norm(x) * np.linalg.norm(Y))
-    if not gap <= SOLVE_SYMMETRY_TOLERANCE * scale:
+    if not are_adjoint(x, y, X, Y, SOLVE_SYMMETRY_TOLERANCE):
         raise ProblemDataError(
             "solve_inertia", f"not symmetric: y.(M^-1 x) = {y @ X:.9g} but x.(M^-1 y) = {x @ Y:.9g} for a random x, y"
         )

@@ -207,15 +207,20 @@ def _sparse_map(field: str, value: Any, wanted: tuple[int | None, int], why: str
     return cast(LinearMap, matrix)
 
 
+def are_adjoint(x: FloatArray, y: FloatArray, Ax: FloatArray, ATy: FloatArray, tolerance: float) -> bool:
+    """Return True if y . (A x) equals x . (A^T y) within a fraction of their sizes."""
+    gap = abs(float(y @ Ax) - float(x @ ATy))
+    scale = float(np.linalg.norm(y) * np.linalg.norm(Ax) + np.linalg.norm(x) * np.linalg.norm(ATy))
+    return gap <= tolerance * scale
+
+
 def _check_adjoint(linear_map: FunctionMap) -> LinearMap:
     """Return the map itself, after one seeded random product each way has shown that the two are adjoint."""
     rows, columns = linear_map.shape
     random = np.random.default_rng(PROBE_SEED)
     x, y = random.standard_normal(columns), random.standard_normal(rows)
     Ax, ATy = linear_map @ x, linear_map.T @ y
-    gap = abs(float(y @ Ax) - float(x @ ATy))
-    scale = float(np.linalg.norm(y) * np.linalg.norm(Ax) + np.linalg.norm(x) * np.linalg.norm(ATy))
-    if not gap <= ADJOINT_TOLERANCE * scale:
+    if not are_adjoint(x, y, Ax, ATy, ADJOINT_TOLERANCE):
         raise ProblemDataError(
             linear_map.field,
             f"forward and transpose are not adjoint: y.(A x) = {y @ Ax:.9g}, x.(A^T y) = {x @ ATy:.9g} "

@@ -42,7 +42,7 @@ from lcp.analysis.proven_bounds import (
     upper_norm,
     upper_product,
 )
-from lcp.analysis.sensitivity import BoxForm, to_box_form, to_vector
+from lcp.analysis.sensitivity import BoxForm, box_form_at
 from lcp.arrays import Vector
 from lcp.factors import enclosed_rows
 from lcp.interruptible import interruptible
@@ -120,7 +120,7 @@ def error_bound(
     ErrorBound
         If nothing was proven, ``bound`` is infinite and ``detail`` begins with "none available".
     """
-    form, x = to_box_form(problem), to_vector(problem, z)
+    form, x = box_form_at(problem, z)
     n = form.size
     if n == 0:
         return ErrorBound(0.0, "max", "P", "empty", np.zeros(0))

@@ -24,7 +24,7 @@ from lcp.arrays import Vector, checked_vector, row_abs_max, shaped_matrix
 from lcp.conversions import check_kind
 from lcp.factors import MIN_RCOND, block, equilibrated
 from lcp.interruptible import interruptible
-from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
+from lcp.problem import MLCP, bounds_of
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result
 from lcp.status import ProblemError, Status
@@ -55,24 +55,19 @@ class BoxForm:
         return int(self.q.shape[0])
 
 
-def to_box_form(problem: Problem) -> BoxForm:
-    """Return the box form of a problem; arrays are shared."""
+def box_form_at(problem: Problem, z: ArrayLike | Result | MLCPResult) -> tuple[BoxForm, Vector]:
+    """Return the box form of a problem, whose arrays are shared, and the unknowns of a result or vector as one vector.
+
+    They are z, or (u, y) of an `MLCP`.
+    """
     check_kind(problem)
+    mixed = isinstance(problem, MLCP)
     M, q = (problem._K, problem._k) if isinstance(problem, MLCP) else (problem._M, problem._q)
-    return BoxForm(M, q, *bounds_of(problem))
-
-
-def to_vector(problem: Problem, z: ArrayLike | Result | MLCPResult) -> Vector:
-    """Return the unknowns as one vector: z, or (u, y) of an `MLCP`; from a result or a vector."""
     if isinstance(z, Result):
         z = z.z
     elif isinstance(z, MLCPResult):
         z = np.concatenate([z.u, z.y])
-    if isinstance(problem, MLCP):
-        return checked_vector("(u, y)", z, problem.n_free + problem.n)
-    if not isinstance(problem, LCP | BoxLCP):
-        raise ProblemError(f"problem must be an LCP, MLCP or BoxLCP, got {type(problem).__name__}")
-    return checked_vector("z", z, problem.n)
+    return BoxForm(M, q, *bounds_of(problem)), checked_vector("(u, y)" if mixed else "z", z, q.shape[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,7 +226,7 @@ def sensitivity(
         raise ProblemError(f"choice must be one of {', '.join(_CHOICES)}, got {choice!r}")
     if not 0.0 <= threshold < 1.0:
         raise ProblemError(f"threshold must lie between 0 and 1, got {threshold!r}")
-    form, x = to_box_form(problem), to_vector(problem, solution)
+    form, x = box_form_at(problem, solution)
     if not measure(problem, x)[0].solved(1e-6):
         raise ProblemError("the vector does not solve the problem: there is nothing to differentiate")
     between, degenerate, at_high = _classify_unknowns(form, x, threshold)

@@ -181,8 +181,7 @@ def remove(L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, p: int, l_p
 
 
 # Indices of this block in the vector of information.
-SIZE: Final = 0
-SYMMETRIC: Final = 1
+SIZE, SYMMETRIC = range(2)
 
 # A Schur complement below this fraction of the terms of its difference is rounding: the index is redundant.
 REDUNDANT: Final = 1e-12

@@ -90,8 +90,7 @@ def affine(matrix: Matrix, q: Floats, z: Floats, w: Floats) -> None:
 # Sweeps after which w is computed again from dense columns, because rounding of the updates adds up.
 REFRESH: Final = 64
 
-FORWARD: Final = 0
-SYMMETRIC: Final = 1
+FORWARD, SYMMETRIC = range(2)
 
 
 @kernel(inner=True)

@@ -32,9 +32,8 @@ from lcp.kernels.basis_solve import exchange, solve_active, take_column
 # A pivot below this fraction of the largest entry of the tableau makes a basis singular to working precision.
 SINGULAR: Final = 1e-14
 
-# Indices in the vector of information of a method: its pivots come first.
-PIVOTS: Final = 0
-INFO_SIZE: Final = 8
+# Indices in the vector of information: pivots of both methods, then the state of Cottle and Dantzig's.
+PIVOTS, DRIVEN, SENSE, WRONG_SIGN, IDLE, INFO_SIZE = range(6)
 
 
 class PrincipalTableau(NamedTuple):
@@ -207,12 +206,6 @@ def resting_value(lo: float, hi: float, value: float) -> float:
         return hi
     return value
 
-
-# Indices in the vector of information, besides `PIVOTS`.
-DRIVEN: Final = 1
-SENSE: Final = 2
-WRONG_SIGN: Final = 3
-IDLE: Final = 4
 
 # Steps of length zero after which ties are broken only by the least index (Cottle and Chang 1992).
 PATIENCE: Final = 2

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector, is_symmetric, scaled_matrix
-from lcp.factors import block, factorized
+from lcp.arrays import Vector
 from lcp.method import SolverBase, SolveRequest, Traits, integer_option, positive_option, real_option
 from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.result import Claim
@@ -21,6 +21,10 @@ from lcp.status import Status
 _SHARPER, _LEVELS = 1e-2, 2
 # Limit on factorisations for the start on groups of neighbours.
 _COARSE = 40
+Solve = Callable[[Vector], Vector]
+
+# A pivot below this fraction of its terms is rounding.
+_SINGULAR = 1e-14
 # Number of unknowns from which a coarse problem is used, and its maximum size as a fraction of this number.
 _LARGE, _PART = 3000, 0.6
 # Smallest fraction of the diagonal at which an entry makes two unknowns neighbours, and the weight of the smoothing.
@@ -104,9 +108,7 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
             )
             state = np.where(there <= low, -1, np.where(there >= high, 1, 0))[coarse.group]
             state[lo == hi] = -1
-        units = entrywise_scales(M)
-        scaled = scaled_matrix(M, *units)
-        definite = not problem.sparse and is_symmetric(scaled)
+        blocks, units = ActiveBlocks(M), entrywise_scales(M)
         backups = 10 + 2 * int(n).bit_length() if self.backups is None else self.backups
         least, patience, level = n + 1, backups, 0
         front, seen = _FrontAccelerator(problem), set[int]()
@@ -117,7 +119,7 @@ class BlockPrincipalPivoting(SolverBase[LCP | BoxLCP]):
             z = np.where(state < 0, lo, hi)
             inside = state == 0
             z[inside] = 0.0
-            if not _fill(problem, units, scaled, z, np.flatnonzero(inside), definite=definite):
+            if not blocks.fill(z, inside, q):
                 return solve.claim(Status.SINGULAR_BASIS, "an active block is singular: M is no P matrix")
             w = M @ z + q
             infeasible = _infeasible(z, w, state, lo, hi, self.zero_tolerance * _SHARPER**level, units, q)
@@ -217,31 +219,69 @@ class _FrontAccelerator:
         return np.flatnonzero(taken)
 
 
-def _fill(
-    problem: LCP | BoxLCP,
-    units: tuple[Vector, Vector],
-    scaled: Any,
-    z: Vector,
-    active: NDArray[np.intp],
-    *,
-    definite: bool,
-) -> bool:
-    """Set z at the indices ``active`` to the values at which w = M z + q vanishes there, refined once, in place.
+class ActiveBlocks:
+    """Solver of active blocks of M, dense or sparse."""
 
-    The other entries of z are given. ``scaled`` is M in ``units``. A block of a symmetric M is factored by Cholesky's
-    method if it is ``definite``. Return False if the block is singular or a value is not finite.
-    """
-    row, column = (unit[active] for unit in units)
-    factors = factorized(block(scaled, active), positive_definite=definite, symmetric_pattern=True)
-    if factors is None:
-        return False
-    rows, q = problem._M[active], problem._q[active]
-    for _ in range(2):
-        with np.errstate(over="ignore", invalid="ignore"):
-            z[active] -= column * factors.solve(row * (rows @ z + q))
-        if not np.isfinite(z[active]).all():
+    def __init__(self, M: Any) -> None:
+        """Store M and whether it is symmetric."""
+        self._dense = isinstance(M, np.ndarray)
+        self._columns = M if self._dense else M.tocsc()
+        self._rows = M
+        if self._dense:
+            scale = np.sqrt(np.abs(np.diag(M)))
+            self._symmetric = bool((np.abs(M - M.T) <= 1e-12 * scale[:, None] * scale).all())
+
+    def fill(self, z: Vector, inside: NDArray[np.bool_], q: Vector) -> bool:
+        """Set z at the mask ``inside`` to the values at which w = M z + q vanishes there, refined once, in place.
+
+        The other entries of z are given. Return False if the block is singular or a value is not finite.
+        """
+        active = np.flatnonzero(inside)
+        if active.shape[0] == 0:
+            return True
+        solve = self._dense_solve(active) if self._dense else self._sparse_solve(active)
+        if solve is None:
             return False
-    return True
+        rows = self._rows[active]
+        for _ in range(2):
+            with np.errstate(over="ignore", invalid="ignore"):
+                z[active] -= solve(rows @ z + q[active])
+            if not np.isfinite(z[active]).all():
+                return False
+        return True
+
+    def _dense_solve(self, active: NDArray[np.intp]) -> Solve | None:
+        """Factor M_aa of the active indices; return a function b -> M_aa^-1 b, or None if the block is singular.
+
+        A symmetric block with positive pivots is factored by Cholesky's method, any other by equilibrated LU.
+        """
+        from scipy.linalg import lapack
+
+        block = np.asfortranarray(self._columns[np.ix_(active, active)])
+        diagonal = np.diag(block)
+        if self._symmetric and diagonal.min() > 0.0:
+            factor, info = lapack.dpotrf(block, lower=True)
+            # The squared pivots are Schur complements, which are rounding in a singular block.
+            if info == 0 and (np.diag(factor) ** 2 > _SINGULAR * diagonal).all():
+                return lambda b: np.asarray(lapack.dpotrs(factor, b, lower=True)[0])
+        row = 1.0 / np.maximum(np.abs(block).max(axis=1), np.finfo(np.float64).tiny)
+        column = 1.0 / np.maximum(np.abs(row[:, None] * block).max(axis=0), np.finfo(np.float64).tiny)
+        lu, pivots, info = lapack.dgetrf(np.asfortranarray(row[:, None] * block * column))
+        if info != 0 or not np.abs(np.diag(lu)).min() > _SINGULAR:
+            return None
+        return lambda b: np.asarray(column * lapack.dgetrs(lu, pivots, row * b)[0])
+
+    def _sparse_solve(self, active: NDArray[np.intp]) -> Solve | None:
+        """Factor the sparse M_aa of the active indices; return a function b -> M_aa^-1 b, or None if it is singular."""
+        from scipy.sparse.linalg import splu
+
+        block = self._columns[:, active][active]
+        try:
+            # SuperLU raises this exception if, and only if, a pivot is exactly zero.
+            factor = splu(block, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+        except RuntimeError:
+            return None
+        return lambda b: np.asarray(factor.solve(b))
 
 
 class CoarseProblem(NamedTuple):

@@ -65,8 +65,7 @@ class ProjectedGaussSeidel(IterativeMethod):
         """Return the iteration by sweeps; without a given relaxation and with symmetric M the factor is tuned."""
         from lcp.kernels import first_order as k
 
-        symmetric_sweep = self.sweep == "symmetric"
-        order = k.SYMMETRIC if symmetric_sweep else k.FORWARD
+        order = k.SYMMETRIC if self.sweep == "symmetric" else k.FORWARD
         search = RelaxationTuner() if self.relaxation is None and rows.symmetric else None
         fixed = 1.0 if self.relaxation is None else self.relaxation
         inverse, w = rows.inverse_diagonal(), np.empty(rows.n)
@@ -84,7 +83,7 @@ class ProjectedGaussSeidel(IterativeMethod):
 
         return Iteration(
             advance,
-            rows.work * (2 if symmetric_sweep else 1),
+            rows.work * (1 + order),
             lambda: "" if search is None or search.omega == 1.0 else f"relaxation {search.omega:.4g}",
         )
 
@@ -225,8 +224,7 @@ class NonsmoothNonlinearCG(IterativeMethod):
         """Return the iteration of the kernel, with the state that it keeps from call to call."""
         from lcp.kernels import first_order as k
 
-        symmetric_sweep = self.sweep == "symmetric"
-        order = k.SYMMETRIC if symmetric_sweep else k.FORWARD
+        order = k.SYMMETRIC if self.sweep == "symmetric" else k.FORWARD
         step = self.relaxation * rows.inverse_diagonal()
         y, p, work, state = start.copy(), np.zeros(rows.n), np.zeros((3, rows.n)), np.zeros(k.CG_STATE_SIZE)
         state[k.LEAST] = np.inf
@@ -240,4 +238,4 @@ class NonsmoothNonlinearCG(IterativeMethod):
             spent = int(state[k.PLAIN_SPENT])
             return f"{spent} plain sweeps" if spent else ""
 
-        return Iteration(advance, rows.work * (2 if symmetric_sweep else 1), note)
+        return Iteration(advance, rows.work * (1 + order), note)

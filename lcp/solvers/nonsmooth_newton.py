@@ -10,12 +10,12 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from lcp.arrays import Vector, scaled_matrix
-from lcp.factors import block, shifted, solution
+from lcp.arrays import Vector
+from lcp.factors import block, solution
 from lcp.method import Traits, bool_option, integer_option, positive_option, real_option
 from lcp.result import Claim
 from lcp.scaling import BETWEEN, ScaledBox, States
@@ -65,12 +65,23 @@ def direction(box: ScaledBox, at: Equations) -> Vector | None:
         return d
     right = -at.F[coupled] - at.b[coupled] * (box.M @ d)[coupled]
     matrix = box.M if coupled.shape[0] == box.n else block(box.M, coupled)
-    jacobian = shifted(scaled_matrix(matrix, at.b[coupled], np.ones(coupled.shape[0])), at.a[coupled])
+    jacobian = _jacobian(matrix, at.a[coupled], at.b[coupled])
     inner = solution(jacobian, right, symmetric_pattern=box.symmetric_pattern, shifts=True)
     if inner is None:
         return None
     d[coupled] = inner
     return d
+
+
+def _jacobian(M: Any, a: Vector, b: Vector) -> Any:
+    """Return diag(a) + diag(b) M, sparse if M is."""
+    if isinstance(M, np.ndarray):
+        J = b[:, None] * M
+        J[np.diag_indices_from(J)] += a
+        return J
+    from scipy import sparse
+
+    return sparse.diags_array(b) @ M + sparse.diags_array(a)
 
 
 def line_search(

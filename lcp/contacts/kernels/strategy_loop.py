@@ -21,7 +21,7 @@ The order in which kernels run, each compiled when a run first needs it::
          +-----------------+---- accepted ------+--> bodies that were at rest move? --> solve_rest
 
 If any forces will do, `solve_fallback` is not called. An island that these kernels do not support (BEST_RESIDUAL is
-NOT_SUPPORTED) is given to a pivoting solver. The callers are `lcp.contacts.island_solver` and
+NOT_SUPPORTED) is given to a pivoting solver. The callers are `lcp.contacts.strategies` and
 `contactlab.simulation.stepping.kernels.next_island`, which alone runs `solve_rest`. The table
 `FALLBACK_STRATEGIES` has the turns of `solve_fallback`.
 """

@@ -217,7 +217,7 @@ def certify_blocks(
 
     With the formulas of Coulomb's exact cone, z are the packed forces. ``motion`` (nv,) is v+, or the acceleration.
     """
-    from lcp.contacts.kernels.certify import CERT_SIZE, certify
+    from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, CERT_SIZE, certify, certify_boxed
 
     rows, none = problem_rows(h, blocks), np.zeros(0)
     # Contacts and limits. Entry p < nv of the sizes is the sum of the absolute terms of velocity p, the last one is
@@ -225,8 +225,6 @@ def certify_blocks(
     cert, size, boxed, bilateral = np.empty(CERT_SIZE), np.empty(len(motion) + 1), None, None
     certify(rows, force_responses(blocks), formulas is CONE_FORMULAS, z, packed, motion, none, size, cert)
     if blocks.nbox:
-        from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, certify_boxed
-
         boxed = np.empty(BOXED_CERT_SIZE)
         certify_boxed(rows, packed, motion, none, size, boxed)
     if blocks.nb:

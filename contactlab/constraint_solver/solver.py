@@ -198,7 +198,8 @@ class ConstraintSolver(ForceHelpers):
         self._law(data)
         problem: lcp.LCP | None = None
         result: Any
-        relaxed, lagging = False, NOT_ENFORCED
+        relaxed = False
+        lagging: tuple[str, ...] = NOT_ENFORCED
         if data.use_complementarity_problem_solver:
             formed = form_acceleration_lcp(data)
             problem = formed.problem

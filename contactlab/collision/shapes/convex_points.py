@@ -246,9 +246,6 @@ LEAF_TRIANGLES = 4
 # Height above a face, relative to the mesh's size, up to which a corner still counts as below it.
 CONVEX_TOLERANCE = 1e-9
 
-# Maximum number of corners of a mesh that is tested for convexity: more do not fit the kernel of hulls.
-MAX_HULL_POINTS = layout.MAX_POINTS
-
 
 class MeshTables(NamedTuple):
     """Derived quantities of a mesh."""
@@ -293,7 +290,7 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
 
 def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hull: int) -> bool:
     """Return True if the triangles are the whole surface of their convex hull, and it fits the kernels."""
-    if n_hull > MAX_HULL_POINTS:
+    if n_hull > MAX_POINTS:
         return False
     directed = {(int(a), int(b)) for one in corners for a, b in zip(one, np.roll(one, -1), strict=True)}
     if len(directed) != corners.size or any((b, a) not in directed for a, b in directed):

@@ -223,14 +223,12 @@ def lock_terms(
     # The rate of each locked row, and the size of its terms, over the two spans.
     for i in range(locked.shape[0]):
         if locked[i] != 0:
-            rate = k[i]
             size = abs(k[i])
             a, b, c, d = row_ranges(spans, i, v0.shape[0])
+            rate = dot_range(c, d, J[i], v0, dot_range(a, b, J[i], v0, k[i]))
             for p in range(a, b):
-                rate += J[i, p] * v0[p]
                 size += abs(J[i, p]) * (abs(v0[p]) + abs(v_free[p]))
             for p in range(c, d):
-                rate += J[i, p] * v0[p]
                 size += abs(J[i, p]) * (abs(v0[p]) + abs(v_free[p]))
             k[i] = 0.0 if abs(rate) <= _ROUNDING * size else rate
 

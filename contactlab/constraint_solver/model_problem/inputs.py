@@ -30,7 +30,7 @@ from contactlab.multibody.joint_data import mimic_coupling
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.multibody.spatial.errors import close_names
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 from problem_data.inertia import FunctionInertia
@@ -305,8 +305,7 @@ def contact_rows(
     edges: IntArray | None = None,
 ) -> None:
     """Append one row for each of the contacts (m,) along its direction (m, 3)."""
-    fixed = directions.view()
-    fixed.flags.writeable = False
+    fixed = read_only(directions)
     for i, c in enumerate(contacts.tolist()):
         name, contact = p.geometry.names[c], p.contacts[c]
         edge = None if edges is None else int(edges[i])

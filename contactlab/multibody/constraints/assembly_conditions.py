@@ -19,6 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from contactlab.multibody.constraints.constraint_set import ConstraintSet
+from contactlab.multibody.constraints.custom import CustomRows
 from contactlab.multibody.constraints.rows import ContactConstraint, LoopConstraint, PointPair
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
@@ -146,6 +147,11 @@ def contact_residual(
     return np.asarray(e), np.asarray(normals @ point_jacobian(model, kin, body, point))
 
 
+def custom_residual(rows: CustomRows, t: float, model: Model, kin: Kinematics) -> tuple[FloatArray, FloatArray]:
+    """Return the residual (m,) of a custom constraint at a time, and its rate."""
+    return rows.assembly_position(model, kin.q, t)
+
+
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> tuple[list[Condition], int]:
     """Return the conditions of a set: loops, distances, contacts at their positions at q0, then custom rows.
 
@@ -161,6 +167,5 @@ def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> 
             points.setdefault((row.body, row.point.tobytes()), []).append(row)
     for same in points.values():
         conditions.append(partial(contact_residual, same, point_position(model, at, same[0].body, same[0].point)))
-    for custom in cs.packed.custom:
-        conditions.append(partial(lambda own, model, kin: own.assembly_position(model, kin.q, t), custom))
+    conditions += [partial(custom_residual, custom, t) for custom in cs.packed.custom]
     return conditions, cs.n_rows - sum(custom.n for custom in cs.packed.custom)

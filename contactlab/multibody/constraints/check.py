@@ -24,7 +24,6 @@ from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_in_body, point_jacobian_6d
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
-from contactlab.multibody.spatial.errors import check_whole
 
 # Step of the central differences: their error is its square, or rounding divided by it.
 _STEP = 1e-5
@@ -217,7 +216,9 @@ def check_constraint(
     """
     cs = _as_set(model, constraint)
     time, limit = time_of(t), finite_number(tolerance, "tolerance", ConstraintError)
-    check_whole(samples, "samples", ConstraintError, 1)
+    count: object = samples  # callers may ignore the annotation
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise ConstraintError("samples", f"must be a number of states, at least 1, got {samples!r}")
     rng = np.random.default_rng(seed)
     given = None if q is None else finite_array(q, "q", (model.nq,), ConstraintError)
     states = []

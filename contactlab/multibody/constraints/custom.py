@@ -13,7 +13,6 @@ import numpy as np
 from contactlab.multibody.constraints.rows import Baumgarte, ConstraintError, check_label
 from contactlab.multibody.model import Model
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array
-from contactlab.multibody.spatial.errors import check_whole
 
 #: Level of the condition: phi(q, t) = 0, phi(q, v, t) = 0, or rows of the acceleration only.
 Level: TypeAlias = Literal["position", "velocity", "acceleration"]
@@ -196,7 +195,8 @@ def read_custom(constraint: object, number: int, start: int) -> CustomRows:
     check_label(name, getattr(constraint, "id", None))
     label = kind if name is None else f"{kind} {name!r}"
     rows: Any = getattr(constraint, "rows", None)
-    check_whole(rows, f"{label}.rows", ConstraintError, 1)
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        raise ConstraintError(f"{label}.rows", f"must be a number of rows, at least 1, got {rows!r}")
     level: Any = getattr(constraint, "level", "position")
     if level not in get_args(Level):
         raise ConstraintError(f"{label}.level", f"must be one of {get_args(Level)}, got {level!r}")

@@ -276,40 +276,51 @@ def _gravity(world: World, name: str, axis: int) -> Parameter:
     return Parameter(name, float(gravity[axis]), changed, 9.81)
 
 
-def _with(items: tuple[Any, ...], number: int, **changes: Any) -> tuple[Any, ...]:
-    """Return a tuple of dataclasses in which one has other values."""
-    return (*items[:number], replace(items[number], **changes), *items[number + 1 :])
+def _of_entries(
+    name: str,
+    entries: Sequence[Any],
+    own: Sequence[bool],
+    quantity: str,
+    world_with: Callable[[tuple[Any, ...]], World],
+    none: str,
+) -> Parameter:
+    """Return the parameter of a field of the ``own`` entries, which have one value in common.
+
+    ``world_with`` returns the world with other entries; ``none`` is the text of the error if there are no own ones.
+    """
+    value = _finite(name, {getattr(one, quantity) for one, mine in zip(entries, own, strict=True) if mine}, none)
+
+    def changed(value: float) -> World:
+        both = zip(entries, own, strict=True)
+        return world_with(tuple(replace(one, **{quantity: value}) if mine else one for one, mine in both))
+
+    return Parameter(name, value, changed, abs(value) or 1.0)
 
 
 def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
     """Return the parameter of drive ``number``; raise if drives of its kind have no such quantity."""
-    drives = world.joint_actions.drives
+    actions = world.joint_actions
+    drives = actions.drives
     if not hasattr(drives[number], quantity):
         raise SimulationConfigError("wrt", f"{name!r}: a {type(drives[number]).__name__} has no {quantity}")
-
-    def changed(value: float) -> World:
-        new = _with(drives, number, **{quantity: value})
-        return replace(world, joint_actions=replace(world.joint_actions, drives=new))
-
-    value = _finite(name, {getattr(drives[number], quantity)}, "")
-    return Parameter(name, value, changed, abs(value) or 1.0)
+    own = [one is drives[number] for one in drives]
+    return _of_entries(
+        name, drives, own, quantity, lambda new: replace(world, joint_actions=replace(actions, drives=new)), ""
+    )
 
 
 def _of_material(world: World, name: str, owner: str, quantity: str) -> Parameter:
     """Return the parameter of the materials of a body, of a half-space, or of all; raise if their values differ."""
     owners = [*(world.model.names[body] for body in world.surface_bodies), *world.half_space_names]
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
-    own = [owner in (ALL, one) for one in owners]
-    values = {getattr(material, quantity) for mine, material in zip(own, materials, strict=True) if mine}
-    value = _finite(name, values, f"{owner!r} has no surface")
 
-    def changed(value: float) -> World:
-        given: dict[str, Any] = {quantity: value}
-        new = [replace(one, **given) if mine else one for mine, one in zip(own, materials, strict=True)]
+    def world_with(new: tuple[Any, ...]) -> World:
         surfaces = tuple(replace(surface, material=one) for surface, one in zip(world.surfaces, new, strict=False))
-        return replace(world, surfaces=surfaces, half_space_materials=tuple(new[len(surfaces) :]))
+        return replace(world, surfaces=surfaces, half_space_materials=new[len(surfaces) :])
 
-    return Parameter(name, value, changed, max(abs(value), 0.1))
+    own = [owner in (ALL, one) for one in owners]
+    found = _of_entries(name, materials, own, quantity, world_with, f"{owner!r} has no surface")
+    return replace(found, scale=max(abs(found.value), 0.1))
 
 
 def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter:
@@ -327,8 +338,9 @@ def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter
         new = numbers | {quantity: value}
         com = [new[f"com_{axis}"] for axis in _PLACES]
         matrix = [[new["I_" + "".join(sorted(i + k))] for k in _PLACES] for i in _PLACES]
-        bodies = _with(world.model.bodies, number, inertia=RigidInertia(new["mass"], com, np.array(matrix)))
-        return replace(world, model=replace(world.model, bodies=bodies))
+        bodies = list(world.model.bodies)
+        bodies[number] = replace(bodies[number], inertia=RigidInertia(new["mass"], com, np.array(matrix)))
+        return replace(world, model=replace(world.model, bodies=tuple(bodies)))
 
     return Parameter(name, float(numbers[quantity]), changed, scales[quantity.partition("_")[0]] or 1.0)
 
@@ -339,16 +351,15 @@ def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
         body = world.model.body_of_joint(owner)
     except MultibodyError as error:
         raise SimulationConfigError("wrt", f"{name!r}: {error.detail}") from error
-    entries = getattr(world.joint_actions, quantity)
-    values = {one.value for one in entries if one.body == body}
-    value = _finite(name, values, f"{owner!r} has none: add_joint_{quantity} gives it one")
+    actions, none = world.joint_actions, f"{owner!r} has none: add_joint_{quantity} gives it one"
+    entries = getattr(actions, quantity)
+    own = [one.body == body for one in entries]
 
-    def changed(value: float) -> World:
-        new = tuple(replace(one, value=value) if one.body == body else one for one in entries)
+    def world_with(new: tuple[Any, ...]) -> World:
         given: dict[str, Any] = {quantity: new}
-        return replace(world, joint_actions=replace(world.joint_actions, **given))
+        return replace(world, joint_actions=replace(actions, **given))
 
-    return Parameter(name, value, changed, abs(value) or 1.0)
+    return _of_entries(name, entries, own, "value", world_with, none)
 
 
 def _finite(name: str, values: set[Any], none: str) -> float:

@@ -225,20 +225,19 @@ class Differentiator:
         sizes = np.diff(starts)
         rows = np.flatnonzero(np.repeat(parts > 0, sizes))
         first, size = np.repeat(starts[:-1], sizes)[rows], np.repeat(sizes, sizes)[rows]
-        q_base = m.q
+        still, q_base = np.zeros(nv), m.q
+        m.A[rows], m.A[nv + rows] = 0.0, 0.0
 
-        def move(arrays: Any, joints: Any, q: FloatArray, v: FloatArray, change: FloatArray) -> None:
-            work.q[:], work.v[:], work.tau[:] = q, v, tau + change
+        def add_end(own: IntArray, columns: Any, weight: float, arrays: Any, joints: Any, *start: FloatArray) -> None:
+            # Repeat the motion from q, v and a change of tau, and add its end to these columns.
+            work.q[:], work.v[:], change = start
+            work.tau[:] = tau + change
             move_again(arrays, work, joints, parameters, h, parts)
             work.tau[:] = tau
-
-        def add_end(own: IntArray, columns: Any, weight: float) -> None:
             m.A[own, columns] += weight * difference(model, q_base, work.q_plus)[own]
             m.A[nv + own, columns] += weight * work.v_plus[own]
 
-        still = np.zeros(nv)
-        m.A[rows], m.A[nv + rows] = 0.0, 0.0
-        move(packed, joints, m.q, m.v, still)
+        add_end(rows, 0, 0.0, packed, joints, m.q, m.v, still)
         q_base = work.q_plus.copy()
         for each in range(size.max(initial=0)):
             own, columns = rows[size > each], first[size > each] + each
@@ -247,22 +246,20 @@ class Differentiator:
                 shift[columns] = stride
                 turned = integrate(model, m.q, shift, 1.0)
                 for part, start in enumerate(((turned, m.v, still), (m.q, m.v + shift, still), (m.q, m.v, shift))):
-                    move(packed, joints, *start)
-                    add_end(own, part * nv + columns, 0.5 / stride)
+                    add_end(own, part * nv + columns, 0.5 / stride, packed, joints, *start)
         # By targets of drives, and by parameters.
         targets = still[:0] if joints is None else joints.target
         for drive, target in enumerate(targets.tolist()):
             for stride in (STRIDE, -STRIDE):
                 targets[drive] = target + stride
-                move(packed, joints, m.q, m.v, still)
-                add_end(rows, 3 * nv + drive, 0.5 / stride)
+                add_end(rows, 3 * nv + drive, 0.5 / stride, packed, joints, m.q, m.v, still)
             targets[drive] = target
         for number, (arrays, weight) in enumerate(self._near):
             near = joints
             if joints is not None and arrays.joints is not None:
                 near = with_joint_workspace(joints, arrays.joints)
-            move(arrays.packed, near, m.q, m.v, still)
-            add_end(rows, self.columns - len(self.parameters) + number // 2, weight)
+            column = self.columns - len(self.parameters) + number // 2
+            add_end(rows, column, weight, arrays.packed, near, m.q, m.v, still)
 
     def _entered(self) -> BoundCall:
         """Return the kernel bound to the driver's present arrays; bind it again after they have changed."""

@@ -65,15 +65,6 @@ class Gradient:
         return not self.kinks
 
 
-@dataclass(frozen=True, eq=False)
-class _Portion:
-    """Derivatives of some steps and of their contact forces, by state, forces, targets and parameters."""
-
-    A: FloatArray  # (steps, 2 nv, columns)
-    forces: list[FloatArray]
-    kinks: list[tuple[int, Kink]]
-
-
 def gradient(
     recording: Recording | EventRecording,
     cost: Cost,
@@ -143,15 +134,15 @@ def gradient(
     portion_steps = min(PORTION, max(8, ROOM // (16 * nv * max(1, linearizer.differentiator.columns))))
     for first in range((n - 1) // portion_steps * portion_steps if n else 0, -1, -portion_steps):
         last = min(first + portion_steps, n)
-        portion = _portion(linearizer, recording, first, last, keep_forces=force_cost is not None)
-        kinks = portion.kinks + kinks
+        A, forces, near = _derivatives(linearizer, recording, first, last, keep_forces=force_cost is not None)
+        kinks = near + kinks
         for k in range(last - 1, first - 1, -1):
             value += add_state(k + 1)
-            by = w @ portion.A[k - first]
+            by = w @ A[k - first]
             if force_cost is not None:
                 more, by_forces = _of_forces(recording, force_cost, k)
                 value += more
-                by += np.einsum("ij,ijk->k", by_forces, portion.forces[k - first])
+                by += np.einsum("ij,ijk->k", by_forces, forces[k - first])
             w[:] = by[: 2 * nv]
             tau[k], targets[k] = by[2 * nv : 3 * nv], by[3 * nv : 3 * nv + drives]
             parameters += by[3 * nv + drives :]
@@ -190,27 +181,34 @@ def _state(i: int, n: int) -> int:
     return i % (n + 1)
 
 
-def _portion(linearizer: StepLinearizer, recording: Recording, first: int, last: int, *, keep_forces: bool) -> _Portion:
-    """Repeat the steps ``first`` to ``last`` - 1, and differentiate them; raise if a state differs from the record."""
+def _derivatives(
+    linearizer: StepLinearizer, recording: Recording, first: int, last: int, *, keep_forces: bool
+) -> tuple[FloatArray, list[FloatArray], list[tuple[int, Kink]]]:
+    """Repeat the steps ``first`` to ``last`` - 1, and differentiate them; raise if a state differs from the record.
+
+    Return the derivatives of the states (steps, 2 nv, columns) by state, forces, targets and parameters, of the contact
+    forces of each step if ``keep_forces``, and the kinks.
+    """
     rows, nv = recording.rows, recording.world.nv
     taus = rows["tau"] if rows["tau"].shape[0] else np.zeros((recording.n_steps, nv))
-    found = _Portion(np.empty((last - first, 2 * nv, linearizer.differentiator.columns)), [], [])
+    A, forces = np.empty((last - first, 2 * nv, linearizer.differentiator.columns)), list[FloatArray]()
+    kinks: list[tuple[int, Kink]] = []
     again: Iterator[tuple[int, int]] = linearizer.steps(
         recording.state(first), taus[first:last], rows["drive_target"][first:last]
     )
     for k, count in again:
         m = linearizer.differentiator.memory
-        found.A[k] = m.A
+        A[k] = m.A
         if keep_forces:
-            found.forces.append(m.forces[: int(linearizer.driver.control.n_contacts)].copy())
+            forces.append(m.forces[: int(linearizer.driver.control.n_contacts)].copy())
         if count and m.kink_distances[:count, 1].min() <= ON_KINK:
-            found.kinks.append((first + k, linearizer.kinks(count)[0]))
+            kinks.append((first + k, linearizer.kinks(count)[0]))
         if not np.array_equal(linearizer.driver.work.q, recording.q[first + k + 1]):
             detail = (
                 f"step {first + k} is another when it is made again: of contacts from outside, or another machine's"
             )
             raise SimulationConfigError("recording", detail)
-    return found
+    return A, forces, kinks
 
 
 def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tuple[float, FloatArray]:

@@ -192,17 +192,21 @@ def find_candidates(world: World) -> tuple[Candidate, ...]:
 def _check_supported(world: World) -> None:
     """Raise for a world with compliant contacts, moment friction, kinematic bodies or joint actions."""
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
-    if any(np.isfinite(material.stiffness) for material in materials):
-        raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
-    if world.has_moment_friction:
-        detail = "has torsional or rolling friction: event-driven runs do not support it; use TimeStepping"
-        raise SimulationConfigError("world", detail)
-    if world.motions:
-        detail = "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"
-        raise SimulationConfigError("world", detail)
-    if not world.joint_actions.is_empty:
-        what = "stops, drives, friction, damping or loops"
-        raise SimulationConfigError("world", f"has {what}: event-driven runs support only contacts; use TimeStepping")
+    refused = {
+        "has surfaces with a stiffness: event-driven contacts are rigid": any(
+            np.isfinite(material.stiffness) for material in materials
+        ),
+        "has torsional or rolling friction: event-driven runs do not support it; use TimeStepping": (
+            world.has_moment_friction
+        ),
+        "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping": bool(world.motions),
+        "has stops, drives, friction, damping or loops: event-driven runs support only contacts; use TimeStepping": (
+            not world.joint_actions.is_empty
+        ),
+    }
+    for detail, found in refused.items():
+        if found:
+            raise SimulationConfigError("world", detail)
 
 
 def _balls(world: World, link: IntArray) -> list[Candidate]:

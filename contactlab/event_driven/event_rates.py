@@ -8,8 +8,8 @@ The rows of a pair, and the rates of its velocities, are differentiated exactly 
 whose frame turns, are differentiated by q by differences of fourth order; the rates at zero acceleration are quadratic
 functions of v, so that a central difference by v is exact.
 
-The jump of the velocity at an impact is differentiated in the same way. Steps become smaller until two results agree;
-if none agree, the jump is close to another mode.
+The jump of the velocity at an impact is differentiated by differences. Steps become smaller until two results agree; if
+none agree, the jump is close to another mode.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from contactlab.multibody import (
     integrate,
     inverse_dynamics_derivatives,
     kinematics,
+    mass_matrix,
     point_acceleration_derivatives,
     point_velocity_derivatives,
 )
@@ -334,6 +335,12 @@ _STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
 
 _AGREEMENT = 1e-7
 
+# Components of a direction without a special position to the axes.
+_GENERIC = np.array([0.62, -0.97, 0.81, 0.55, -0.71, -0.89, 0.93, -0.58, 0.76, -0.66, 0.85])
+
+# Ratio of the responses to impulses that is rounding.
+_NO_RESPONSE = 1e-12
+
 # One-sided fourth order, for coefficients at their bounds: weights of the values at 0, 1, 2, 3, 4 steps.
 _ONE_SIDED = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
 
@@ -341,10 +348,12 @@ _ONE_SIDED = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
 def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple[FloatArray, bool]:
     """Return the derivatives (nv, layout.width) of v+ of a jump, by differences of fourth order.
 
-    The step is one at which two results agree. The second value is True if there is none, or if the slopes on both
-    sides differ: another mode is close.
+    A law depends on v only through the velocities of the contacts, so that v is displaced only along the responses to
+    impulses. The step is one at which the differences along one generic direction, and by each parameter, agree with
+    those of the next step. The second value is True if there is no such step, or if the slopes on both sides differ:
+    another mode is close.
     """
-    nv, v = layout.model.nv, jump.event.v_minus
+    nv, v, width = layout.model.nv, jump.event.v_minus, layout.width
     pairs = [layout.candidates[k] for k in jump.pairs]
     law = law_of(course.options.impact, pairs)
     given = _law_restitution(layout, jump, law)
@@ -354,24 +363,50 @@ def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> t
         if given is not None:
             bounds |= dict.fromkeys(layout.column("restitution", k), (-float(given[i]), 1.0 - float(given[i])))
     after = partial(_after, course, layout, jump, q, law, given)
-    tables: list[FloatArray] = []
-    bends: list[float] = []
-    for step in _STEPS:
-        table, bend = np.zeros((nv, layout.width)), 0.0
-        for column in (*range(2 * nv), *bounds):
-            h = step * (float(np.abs(v).max()) if nv <= column < 2 * nv else 1.0)
-            way = np.eye(1, layout.width, column)[0]
-            ends = (x / h for x in bounds.get(column, (-np.inf, np.inf)))
-            table[:, column], bent = _difference(after, jump.event.v_plus, h * way, *ends)
-            bend = max(bend, bent)
-        tables.append(table)
-        bends.append(bend)
-        if len(tables) > 1:
-            off = float(np.abs(tables[-1] - tables[-2]).max()) / max(1.0, float(np.abs(table).max()))
-            if off <= _AGREEMENT:
-                # A bend in proportion to the step is a curvature; at a kink it is the same for any step.
-                return tables[-2], bends[-1] > 0.5 * bends[-2] + NEAR_KINK
-    return tables[-1], True
+
+    def slopes(ways: FloatArray, ends: Sequence[tuple[float, float]], step: float) -> tuple[FloatArray, float]:
+        found = [_difference(after, jump.event.v_plus, *one, step) for one in zip(ways, ends, strict=True)]
+        return np.array([slope for slope, _ in found]).T, max(bend for _, bend in found)
+
+    def mass_and_rows(dq: FloatArray) -> FloatArray:
+        kin = kinematics(layout.model, integrate(layout.model, q, dq, 1.0), v)
+        return np.vstack([mass_matrix(layout.model, kin), *(pair.local(layout.model, kin).L for pair in pairs)])
+
+    # Directions: along q if masses or rows change, along the responses of v to impulses, along all, by each parameter.
+    unit, here = np.eye(width), mass_and_rows(np.zeros(nv))
+    J, moving = here[nv:], [j for j in range(nv) if np.any(mass_and_rows(_STEPS[0] * unit[j, :nv]) != here)]
+    axes, sizes, _ = np.linalg.svd(np.linalg.solve(here[:nv], J.T), full_matrices=False)
+    axes = axes[:, sizes > _NO_RESPONSE * sizes[0]]
+    speed = float(np.abs(v).max())
+    states = np.vstack((unit[moving], speed * axes.T @ unit[nv : 2 * nv]))
+    generic = np.zeros(width)
+    generic[: 2 * nv] = _GENERIC[np.arange(2 * nv) % len(_GENERIC)] / np.sqrt(nv)
+    generic[nv : 2 * nv] *= speed
+    free, probes = [(-np.inf, np.inf)] * len(states), np.vstack((generic, unit[list(bounds)]))
+
+    def derivatives(by_numbers: FloatArray, step: float) -> FloatArray:
+        found, table = slopes(states, free, step)[0], np.zeros((nv, width))
+        by_q, by_axes = np.split(found, [len(moving)], axis=1)
+        table[:, moving] = by_q
+        table[:, nv : 2 * nv] = np.eye(nv) + (by_axes / speed - axes) @ np.linalg.pinv(J @ axes) @ J
+        table[:, list(bounds)] = by_numbers
+        return table
+
+    probed: list[tuple[FloatArray, float]] = []
+    for number, step in enumerate(_STEPS):
+        probed.append(slopes(probes, [free[0], *bounds.values()], step))
+        if number == 0 or _disagree(probed[-1][0], probed[-2][0]):
+            continue
+        table = derivatives(probed[-2][0][:, 1:], _STEPS[number - 1])
+        if not _disagree(table @ generic, probed[-2][0][:, 0]):
+            # A bend in proportion to the step is a curvature; at a kink it is the same for any step.
+            return table, probed[-1][1] > 0.5 * probed[-2][1] + NEAR_KINK
+    return derivatives(probed[-1][0][:, 1:], _STEPS[-1]), True
+
+
+def _disagree(one: FloatArray, other: FloatArray) -> bool:
+    """Return True if two results of differences do not agree."""
+    return not float(np.abs(one - other).max()) <= _AGREEMENT * max(1.0, float(np.abs(one).max()))
 
 
 def _law_restitution(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
@@ -421,21 +456,26 @@ def _after(
 
 
 def _difference(
-    value: Callable[[FloatArray], FloatArray], middle: FloatArray, way: FloatArray, least: float, most: float
+    value: Callable[[FloatArray], FloatArray],
+    middle: FloatArray,
+    way: FloatArray,
+    ends: tuple[float, float],
+    step: float,
 ) -> tuple[FloatArray, float]:
-    """Return the derivative of ``value`` along ``way``, per unit of the largest entry of ``way``, by differences.
+    """Return the derivative of ``value`` along ``way`` by differences of fourth order with this step.
 
-    ``value(s * way)`` is defined for ``least`` <= s <= ``most``, and ``middle`` for s = 0. The differences are central
-    if this interval contains -2 to 2. Otherwise they are one-sided, with s from 0 to 4 or from 0 to -4. Both are of
-    fourth order. The second number is the largest difference of the slopes on both sides; 0 for one-sided differences.
+    ``value(s * way)`` is defined for s between ``ends``, and is ``middle`` for s = 0. The differences are central if s
+    can be -2 to 2 steps. Otherwise they are one-sided, with s from 0 to 4 steps or to -4 steps. The second number is
+    the largest difference of the slopes on both sides, over the largest entry of ``way``; 0 for one-sided differences.
     """
-    size, central = float(np.abs(way).max()), least <= -2.0 and most >= 2.0
+    least, most = ends
+    central = least <= -2.0 * step and most >= 2.0 * step
     if central:
         places, weights = np.array(STENCIL).T
         weights = weights / 12.0
     else:
-        sign = 1.0 if most >= 4.0 else -1.0
+        sign = 1.0 if most >= 4.0 * step else -1.0
         places, weights = sign * np.arange(5.0), sign * np.array(_ONE_SIDED)
-    values = np.array([value(place * way) for place in places])
-    bend = float(np.abs(values[0] + values[1] - 2.0 * middle).max()) / size if central else 0.0
-    return np.asarray(weights @ values / size, dtype=np.float64), bend
+    values = np.array([value(place * step * way) for place in places])
+    bend = float(np.abs(values[0] + values[1] - 2.0 * middle).max() / np.abs(way).max()) / step if central else 0.0
+    return np.asarray(weights @ values / step, dtype=np.float64), bend

@@ -61,7 +61,6 @@ class Forces:
 class Instant:
     """Quantities of a state: kinematics, mass matrix, motion without contacts."""
 
-    model: Model
     kin: Kinematics
     M: FloatArray
     a_free: FloatArray
@@ -105,7 +104,7 @@ class Phase:
         q, v = self.split(y)
         kin = kinematics(self.model, q, v)
         a_free = forward_dynamics(self.model, kin, None, self.tau(t, q, v))
-        return Instant(self.model, kin, mass_matrix(self.model, kin), a_free)
+        return Instant(kin, mass_matrix(self.model, kin), a_free)
 
     def locals(self, kin: Kinematics) -> list[PairKinematics]:
         """Return the closed pairs at one instant."""

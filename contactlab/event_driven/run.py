@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.event_driven.candidates import (
+    Candidate,
     PairKinematics,
     find_candidates,
     penetration_text,
@@ -80,13 +81,11 @@ class Run:
             slips = self._integrate_arc(end)
             still = still + 1 if self.t <= start else 0
             if still > _MAX_AT_ONCE:
-                message = f"the modes at t = {self.t:.9g} s change without end: {self.sides}"
-                raise EventError(message, time=self.t, recording=self.recording())
+                raise self._error(f"the modes at t = {self.t:.9g} s change without end: {self.sides}")
             if progress is not None:
                 progress(self.t, end)
             if len(self.events) > self.options.max_events:
-                message = f"more than {self.options.max_events} events by t = {self.t:.9g} s"
-                raise EventError(message, time=self.t, recording=self.recording())
+                raise self._error(f"more than {self.options.max_events} events by t = {self.t:.9g} s")
             if self.t >= end:
                 break
         recording = self.recording()
@@ -115,6 +114,10 @@ class Run:
             course=RunTrace(self.options, self.tau, self.constant, tuple(self.arcs)),
         )
 
+    def _error(self, message: str) -> EventError:
+        """Return the error of a run that stops now, with its recording."""
+        return EventError(message, time=self.t, recording=self.recording())
+
     # -- between events
 
     def _integrate_arc(self, end: float) -> dict[int, FloatArray]:
@@ -132,8 +135,8 @@ class Run:
         found = solve_ivp(phase, (self.t, end), self.y, method="DOP853", dense_output=dense, **limits)
         self.evaluations += int(found.nfev)
         if found.status < 0:
-            message = f"the integrator failed at t = {found.t[-1]:.9g} s: {found.message}"
-            raise EventError(message, time=float(found.t[-1]), recording=self.recording())
+            self.t = float(found.t[-1])
+            raise self._error(f"the integrator failed at t = {self.t:.9g} s: {found.message}")
         self._record_arc(phase, found)
         states = np.array([phase.split(y)[0] for y in found.y.T])
         if "long step" not in self.doubts and (text := tunnelled_balls(self.world, self.candidates, found.t, states)):
@@ -241,27 +244,27 @@ class Run:
         for _ in range(_MAX_AT_ONCE):
             touching = self._touching()
             approaching = [k for k, local in touching if local.u[0] < -o.rest_speed]
+            pairs = [(k, local) for k, local in touching if local.u[0] <= o.rest_speed]
             if approaching:
-                self._impact([(k, local) for k, local in touching if local.u[0] <= o.rest_speed], approaching)
+                self._impact(pairs, approaching)
                 slips = {}
                 continue
-            closed = [k for k, local in touching if local.u[0] <= o.rest_speed]
             phase = Phase(self.model, self.candidates, [], self.tau, 0.0, SLOW * o.slip_speed)
             try:
                 opens = o.on_inconsistency == "open"
+                closed = [k for k, _ in pairs]
                 chosen = choose_modes(phase, self.t, self.y, closed, o.edges, o.slip_speed, slips, opens=opens)
             except InconsistentContact as error:
                 error.recording = self.recording()
                 if o.on_inconsistency == "raise":
                     raise
-                self._jamming_impact(error, closed)
+                self._jamming_impact(error, pairs)
                 slips = {}
                 continue
             self._note_changes(*chosen)
             self.sides, self.unloaded = chosen
             return
-        message = f"more than {_MAX_AT_ONCE} impacts at t = {self.t:.9g} s leave contacts approaching"
-        raise EventError(message, time=self.t, recording=self.recording())
+        raise self._error(f"more than {_MAX_AT_ONCE} impacts at t = {self.t:.9g} s leave contacts approaching")
 
     def _touching(self) -> list[tuple[int, PairKinematics]]:
         """Return closed pairs and their candidates; those already closed count up to a thousand times the tolerance."""
@@ -282,11 +285,7 @@ class Run:
         `EventError` if the law has no solution.
         """
         o = self.options
-        q, v = self._state()
-        candidates = [self.candidates[k] for k, _ in pairs]
-        data = impact_problem(
-            self.model, kinematics(self.model, q, v), [local for _, local in pairs], candidates, o.edges
-        )
+        candidates, data = self._impact_problem(pairs)
         soon = any(self.t - self.last_impact.get(k, -np.inf) <= o.zeno_interval for k in approaching)
         for k in approaching:
             self.last_impact[k] = self.t
@@ -296,8 +295,7 @@ class Run:
         law = law_of(o.impact, candidates)
         outcome = law.solve(data)
         if not outcome.solved:
-            message = f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})"
-            raise EventError(message, time=self.t, recording=self.recording())
+            raise self._error(f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})")
         if outcome.energy_ratio > 1.0 + _GAIN:
             ratio = f"{outcome.energy_ratio:.6g} times the energy before"
             self.notices.append(
@@ -315,18 +313,22 @@ class Run:
             impulses[k] = fN * local.normal + fF @ spread @ local.tangents
         self._change(EventKind.IMPACT, approaching, pairs, outcome.v_plus, impulses, problem=data)
 
-    def _jamming_impact(self, error: InconsistentContact, closed: list[int]) -> None:
+    def _jamming_impact(self, error: InconsistentContact, pairs: list[tuple[int, PairKinematics]]) -> None:
         """Apply the impact that stops the slip of a jammed contact without collision; raise if there is none."""
-        kin = kinematics(self.model, *self._state())
-        pairs = [(k, self.candidates[k].local(self.model, kin)) for k in closed]
-        data = impact_problem(
-            self.model, kin, [local for _, local in pairs], [self.candidates[k] for k in closed], self.options.edges
-        )
-        place = next(i for i, k in enumerate(closed) if self.candidates[k].name == error.contacts[0])
+        candidates, data = self._impact_problem(pairs)
+        place = [candidate.name for candidate in candidates].index(error.contacts[0])
         v_plus = jamming_impact(data, place)
         if v_plus is None:
             raise error
-        self._change(EventKind.JAM, [closed[place]], pairs, v_plus)
+        self._change(EventKind.JAM, [pairs[place][0]], pairs, v_plus)
+
+    def _impact_problem(
+        self, pairs: list[tuple[int, PairKinematics]]
+    ) -> tuple[list[Candidate], ConstraintVelProblemData]:
+        """Return the candidates of closed pairs, and their impact problem."""
+        candidates, kin = [self.candidates[k] for k, _ in pairs], kinematics(self.model, *self._state())
+        found = [local for _, local in pairs]
+        return candidates, impact_problem(self.model, kin, found, candidates, self.options.edges)
 
     def _change(
         self,

@@ -397,7 +397,8 @@ def transition(recording: EventRecording, wrt: Iterable[Parameter] = ()) -> Tran
     -------
     Transition
         Impact laws, rows of contacts, and forces that are functions are differentiated by differences of fourth order,
-        to about 1e-10. If there is no derivative, `Transition.kinks` has the reasons.
+        to about 1e-10. A law must depend on v only through the velocities of the contacts. If there is no derivative,
+        `Transition.kinks` has the reasons.
 
     Raises
     ------

@@ -259,19 +259,18 @@ class _ImpactSequences:
         waiting = [(self.problem.v_minus, 0)]
         while waiting and len(found) + len(waiting) <= most:
             v, count = waiting.pop()
-            following = self._full_impacts(v, count)
-            if following is None:
+            approaching = self._approaching(v)
+            if not approaching.size:
                 found.append(v)
-            else:
-                waiting += [(after, count + 1) for after in following]
+            waiting += [(after, count + 1) for after in self._after(v, approaching, count)]
         if not waiting:
             return found, True
         # Too many orders: random ones, which begin with any contact with equal probability.
         found, self.unfinished = [], 0
         for _ in range(most):
             v, count = self.problem.v_minus, 0
-            while (following := self._full_impacts(v, count, random)) is not None:
-                ends = list(following)
+            while (approaching := self._approaching(v)).size:
+                ends = list(self._after(v, random.permutation(approaching)[:1], count))
                 if not ends:
                     break
                 v, count = ends[0], count + 1
@@ -279,16 +278,9 @@ class _ImpactSequences:
                 found.append(v)
         return found, False
 
-    def _full_impacts(
-        self, v: FloatArray, count: int, random: np.random.Generator | None = None
-    ) -> Iterator[FloatArray] | None:
-        """Return the velocities after one more whole impact, of each approaching contact or of one; or None."""
-        open_ = np.flatnonzero(self._normal(v) < -self.rest)
-        if not open_.size:
-            return None
-        if random is not None:
-            open_ = random.permutation(open_)[:1]
-        return self._after(v, open_, count)
+    def _approaching(self, v: FloatArray) -> IntArray:
+        """Return the numbers of the collisions that approach at velocity v."""
+        return np.flatnonzero(self._normal(v) < -self.rest)
 
     def _after(self, v: FloatArray, numbers: IntArray, count: int) -> Iterator[FloatArray]:
         """Yield the velocities after whole impacts of single collisions ``numbers``, each starting from v.

@@ -119,11 +119,7 @@ def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end
             follow = _slip_in_plane if len(W) == 2 else _slip_in_space
             segment, arrived = follow(W, mu, state, quantity, end, size)
         else:
-            if len(W) > 1:
-                segment = _from_rest(W, mu, state, quantity, end)
-            else:  # a contact without tangents
-                segment = _straight(Phase.SLIP, W, state, np.array([1.0]), quantity, end, np.inf)
-            arrived = True
+            segment, arrived = _from_rest(W, mu, state, quantity, end), True
         segments.append(segment)
         if arrived:
             return tuple(segments)
@@ -131,18 +127,22 @@ def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end
     raise NoSeparationError(f"more than {_MAX_SEGMENTS} changes between slip and stick")
 
 
+def _at_rest(state: State) -> State:
+    """Return a state without slip, otherwise the same."""
+    return State(state.p, np.concatenate((state.u[:1], np.zeros(len(state.u) - 1))), state.work)
+
+
 def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: float) -> Segment:
     """Stick if friction suffices, otherwise slip along the invariant direction, to the end."""
-    still = State(state.p, np.concatenate((state.u[:1], np.zeros(len(W) - 1))), state.work)
-    if mu == 0.0:
+    still = _at_rest(state)
+    if mu == 0.0 or len(W) == 1:
         return _straight(Phase.SLIP, W, state, np.eye(len(W))[0], quantity, end, np.inf)
     hold = -np.linalg.lstsq(W[1:, 1:], W[1:, 0], rcond=None)[0]
     if float(np.linalg.norm(hold)) <= mu * (1.0 + 8.0 * _EPS):
         force = np.concatenate(([1.0], hold))
         segment = _straight(Phase.STICK, W, still, force, quantity, end, np.inf)
         # The contact stays exactly at rest: rounding of W f must not make it creep.
-        kept = tuple(State(s.p, np.concatenate((s.u[:1], np.zeros(len(W) - 1))), s.work) for s in segment.states)
-        return Segment(Phase.STICK, kept)
+        return Segment(Phase.STICK, tuple(_at_rest(one) for one in segment.states))
     direction = invariant_direction(W, mu)
     return _straight(Phase.REVERSED, W, still, np.concatenate(([1.0], -mu * direction)), quantity, end, np.inf)
 
@@ -176,8 +176,7 @@ def _slip_in_plane(
     segment = _straight(Phase.SLIP, W, state, force, quantity, end, stop)
     if _distance(state, float((W @ force)[0]), quantity, end) <= stop:
         return segment, True
-    last = segment.states[-1]
-    return Segment(Phase.SLIP, (state, State(last.p, np.array([last.u[0], 0.0]), last.work))), False
+    return Segment(Phase.SLIP, (state, _at_rest(segment.states[-1]))), False
 
 
 def _straight(
@@ -267,19 +266,14 @@ def _slip_in_space(
         if halted or abs(missing) <= 4.0 * _EPS * tau:
             break
         tau += missing
-    found.y[:, -1] = y
-    states = [as_state(y) for y in found.y.T]
-    if halted:
-        last = states[-1]
-        states[-1] = State(last.p, np.array([last.u[0], 0.0, 0.0]), last.work)
-    else:
-        # computed from the impulse, to the last digit; the integrated slip only locates the end of the path
-        last = states[-1]
-        u = state.u + W @ (last.p - state.p)
-        if quantity is normal_velocity:
-            u[0] = end
-        states[-1] = State(last.p, u, last.work)
-    return Segment(Phase.SLIP, (state, *states[1:])), not halted
+    last = as_state(y)
+    # Without a stop the velocity is computed from the impulse, to the last digit; the integrated slip only locates the
+    # end of the path.
+    last = _at_rest(last) if halted else State(last.p, state.u + W @ (last.p - state.p), last.work)
+    if quantity is normal_velocity and not halted:
+        last.u[0] = end
+    between = [as_state(one) for one in found.y.T[1:-1]]
+    return Segment(Phase.SLIP, (state, *between, last)), not halted
 
 
 #: Definition of restitution: ratio of normal velocities, of normal impulses, or root of the ratio of normal works.

@@ -14,7 +14,18 @@ from typing import Final
 from contactlab.collision.detection.kernels.collide_pair import collide_pair
 from contactlab.collision.kernels import layout as shapes
 from contactlab.derivatives.kernels.layout import DerivativeWork
-from contactlab.multibody.spatial.kernels.vectors import copy
+from contactlab.multibody.spatial.kernels.vectors import (
+    add,
+    copy,
+    cross,
+    dot,
+    put,
+    put_spatial,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from contactlab.simulation.stepping.kernels.arrays import Collision, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.layout import (
     BODY_B,
@@ -50,11 +61,9 @@ def point_rates(radius: float, n: FloatArray, rates: FloatArray) -> None:
     """
     rates[:] = 0.0
     for i in range(3):
-        rates[i, 3 + i] = 1.0
+        e = (1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0)
+        put_spatial(times(radius, cross(vector(n), e)), e, rates[i])
         rates[6, 3 + i] = n[i]
-    rates[0, 1], rates[0, 2] = radius * n[2], -radius * n[1]
-    rates[1, 0], rates[1, 2] = -radius * n[2], radius * n[0]
-    rates[2, 0], rates[2, 1] = radius * n[1], -radius * n[0]
 
 
 @kernel(inner=True)
@@ -117,11 +126,9 @@ def fill_difference_rates(
     sign = 1.0 if moved == j else -1.0
     p = work.contact_float[first, POINT : POINT + 3]
     # Distance of the contact from the shape's origin: the length unit of shifts.
-    lever = 0.0
     copy(own, pose)
-    for k in range(3):
-        lever += (own[9 + k] - p[k]) ** 2
-    lever = max(math.sqrt(lever), 1e-6)
+    arm = subtract(vector_at(own, 9), vector(p))
+    lever = max(math.sqrt(dot(arm, arm)), 1e-6)
     within = 2.0 * (c.reach[i] + c.reach[j]) + 4.0 * stride * lever
     sides = 4 if stride > STRIDE else 2
     m.on_kink[first:last, 1] = 0
@@ -131,8 +138,8 @@ def fill_difference_rates(
         m.on_kink[first:last, 2] = 0
         for side in range(sides):
             # First two strides away: their difference removes the error of third order.
-            times = (1.0 if side % 2 == 0 else -1.0) * (2.0 if side < sides - 2 else 1.0)
-            displaced(pose, p, axis, times * shift, own)
+            strides = (1.0 if side % 2 == 0 else -1.0) * (2.0 if side < sides - 2 else 1.0)
+            displaced(pose, p, axis, strides * shift, own)
             count = redetect_contacts(c, i, j, within)
             for contact in range(first, last):
                 if m.on_kink[contact, 0] == 0:
@@ -142,12 +149,11 @@ def fill_difference_rates(
                 floats, out = work.contact_float[contact], m.near[contact, side]
                 for at in range(count):
                     if c.features[at] == feature:
-                        m.on_kink[contact, 2] += 1
-                        for k in range(3):
-                            out[k] = c.points[at, shapes.POINT + k] - floats[POINT + k]
-                            out[3 + k] = sign * c.points[at, shapes.NORMAL + k] - floats[NORMAL + k]
-                        out[6] = c.points[at, shapes.GAP] - floats[GAP]
-                        m.on_kink[contact, 2] += 8 << side
+                        near, n = c.points[at], times(sign, vector_at(c.points[at], shapes.NORMAL))
+                        put(subtract(vector_at(near, shapes.POINT), vector_at(floats, POINT)), out)
+                        put(subtract(n, vector_at(floats, NORMAL)), out[3:])
+                        out[6] = near[shapes.GAP] - floats[GAP]
+                        m.on_kink[contact, 2] += 1 + (8 << side)
                         break
         for contact in range(first, last):
             if m.on_kink[contact, 0] != 0 and not slopes(m, contact, axis, shift, stride, lever, sides):
@@ -202,12 +208,9 @@ def move_reference_point(rates: FloatArray, p: FloatArray, x: FloatArray) -> Non
 
     A turn e about x is a turn e about p and a shift e x (p - x).
     """
-    dx, dy, dz = p[0] - x[0], p[1] - x[1], p[2] - x[2]
+    shift = subtract(vector(p), vector(x))
     for k in range(7):
-        a, b, c = rates[k, 3], rates[k, 4], rates[k, 5]
-        rates[k, 0] += dy * c - dz * b
-        rates[k, 1] += dz * a - dx * c
-        rates[k, 2] += dx * b - dy * a
+        put(add(vector(rates[k]), cross(shift, vector_at(rates[k], 3))), rates[k])
 
 
 @kernel(inner=True)
@@ -234,10 +237,8 @@ def use_normal_as_gap_gradient(n: FloatArray, rates: FloatArray) -> None:
 
     They differ by more if the faces of the two shapes are not parallel.
     """
-    off = 0.0
-    for k in range(3):
-        off = max(off, abs(rates[6, 3 + k] - n[k]))
-    if off <= ROUNDING:
+    off = subtract(vector_at(rates[6], 3), vector(n))
+    if max(abs(off[0]), abs(off[1]), abs(off[2])) <= ROUNDING:
         rates[6, :3] = 0.0
         copy(n, rates[6, 3:])
 

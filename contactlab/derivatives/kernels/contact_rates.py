@@ -36,9 +36,19 @@ from contactlab.derivatives.kernels.layout import (
 )
 from contactlab.multibody.kernels.kinematics import add_cross_motion
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.multibody.spatial.kernels.vectors import add, copy, cross, put, subtract, times, vector, vector_at
+from contactlab.multibody.spatial.kernels.vectors import (
+    add,
+    copy,
+    cross,
+    put,
+    put_spatial,
+    subtract,
+    times,
+    vector,
+    vector_at,
+)
 from contactlab.simulation.stepping.kernels.arrays import PackedWorld, StepWork
-from contactlab.simulation.stepping.kernels.kinematic import belt_velocity, kinematic_index, kinematic_point_velocity
+from contactlab.simulation.stepping.kernels.kinematic import belt_velocity, kinematic_index
 from contactlab.simulation.stepping.kernels.layout import BODY_A, BODY_B, POINT, FloatArray, StepControl
 from contactlab.simulation.stepping.kernels.moments import STILL
 from lcp.compiler.views import view_2d
@@ -87,14 +97,11 @@ def turn_axes(n: FloatArray, t1: FloatArray, plane: FloatArray, dn: FloatArray, 
         if abs(n[2]) < abs(n[axis]):
             axis = 2
         size = math.sqrt(1.0 - n[axis] * n[axis])
-        for k in range(3):
-            d1[k] = -(dn[axis] * n[k] + n[axis] * dn[k])
+        put(times(-1.0, add(times(dn[axis], vector(n)), times(n[axis], vector(dn)))), d1)
     else:
         put(cross(vector(plane), vector(dn)), d1)
     # Change of the unit vector, and of the second tangent n x t1.
-    along = dot(t1, d1)
-    for k in range(3):
-        d1[k] = (d1[k] - along * t1[k]) / size
+    put(times(1.0 / size, subtract(vector(d1), times(dot(t1, d1), vector(t1)))), d1)
     turn_second(n, t1, d1, dn, d2)
 
 
@@ -117,7 +124,7 @@ def speed_rates(
     K = view_2d(m.V, f.start + 6 * nl, nv, 18)
     w = work.scratch
     dp, dn, d1, d2, du, u, six = w[0:3], w[3:6], w[6:9], w[9:12], w[12:18], w[18:24], w[24:30]
-    surface_velocity, shift, belt, more = w[30:33], w[33:36], w[36:39], w[39:42]
+    belt, more = w[30:33], w[33:36]
     for c in range(control.n_contacts):
         ints, own = work.contact_int[c], m.contact[c]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[c, POINT : POINT + 3]
@@ -125,29 +132,23 @@ def speed_rates(
         # Clear the output.
         count = fill_columns(world, f, m, a, b, x)
         out[c] = 0.0
-        # Relative motion, and velocities of a kinematic body's surface.
+        # Relative motion, and the velocity of a belt.
         driven = kinematic_index(world, a) if with_kinematic else -1
         relative_motion(world, work, f, t, a, b, x, driven, u)
         if driven >= 0:
-            kinematic_point_velocity(work, driven, x, surface_velocity)
             belt_velocity(work, driven, x, belt)
         for place in range(count):
             j = m.dofs[place]
             point_change(m, c, j, n, dp, dn)
-            # Change of the relative motion.
+            # Change of the relative motion; the point moves over a kinematic surface.
             relative_change(t, f, K, m, a, b, j, x, dp, six, du)
             if driven >= 0:
-                for k in range(3):
-                    shift[k] = x[k] + dp[k]
-                kinematic_point_velocity(work, driven, shift, six)
-                axpy(du[:3], -1.0, six[:3])
-                axpy(du[:3], 1.0, surface_velocity)
+                put(subtract(vector(du), cross(vector(work.motion_twist[driven]), vector(dp))), du)
             # Change of the normal rate.
             normal_rate = dot(dn, u) + dot(n, du)
             if driven >= 0:
                 # The normal row uses the body's velocity, not its belt's.
-                belt_velocity(work, driven, shift, more)
-                axpy(more, -1.0, belt)
+                put(cross(vector(work.belt_twist[driven]), vector(dp)), more)
                 normal_rate += dot(dn, belt) + dot(n, more)
             # Changes of the tangential rates, and of the rates of spin and rolling.
             turn_axes(n, t1, world.plane, dn, d1, d2)
@@ -241,13 +242,13 @@ def contact_rates(
             point_change(m, number, j, n, dp, dn)
             # Changes of the force and of its moment about the fixed point.
             turn_axes(n, t1, world.plane, dn, d1, d2)
+            turned = add(times(own[FORCE + 1], vector(d1)), times(own[FORCE + 2], vector(d2)))
+            turned = add(times(own[FORCE], vector(dn)), turned)
+            put_spatial(cross(vector(dp), vector(force)), turned, moment)
             for k in range(3):
-                m.force_rates[number, k, j] = own[FORCE] * dn[k] + own[FORCE + 1] * d1[k] + own[FORCE + 2] * d2[k]
-            put(cross(vector(dp), vector(force)), moment)
+                m.force_rates[number, k, j] = turned[k]
             if m.mode.shape[1] > 1:
                 add_moment(own, m.rolling_axis_rates[number, j], dn, d2, moment)
-            for k in range(3):
-                moment[3 + k] = m.force_rates[number, k, j]
             # Generalised force of these changes.
             for other in range(count):
                 i = m.dofs[other]
@@ -267,8 +268,8 @@ def contact_rates(
 def add_moment(own: FloatArray, d1: FloatArray, dn: FloatArray, d2: FloatArray, out: FloatArray) -> None:
     """Add to out (3,) the change of moments along turning axes, the first of rolling by d1, the normal by dn."""
     turn_second(axis(own, 0), axis(own, ROLL), d1, dn, d2)
-    for k in range(3):
-        out[k] += own[FORCE + SPIN] * dn[k] + own[FORCE + ROLL] * d1[k] + own[FORCE + ROLL + 1] * d2[k]
+    rolling = add(times(own[FORCE + ROLL], vector(d1)), times(own[FORCE + ROLL + 1], vector(d2)))
+    put(add(vector(out), add(times(own[FORCE + SPIN], vector(dn)), rolling)), out)
 
 
 @kernel(inner=True)
@@ -338,6 +339,5 @@ def rolling_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, control
             relative_change(t, f, K, m, a, b, j, x, dp, six, du)
             turn_rolling(own, w, own[ROLLING], dw, dn, rolled[j])
             dn[:] = 0.0
-            copy(m.columns[0, j, :3], dw)
-            axpy(dw, -1.0, m.columns[1, j, :3])
+            put(subtract(vector(m.columns[0, j]), vector(m.columns[1, j])), dw)
             turn_rolling(own, w, own[ROLLING], dw, dn, rolled[nv + j])

@@ -31,7 +31,19 @@ from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
 from contactlab.multibody.kernels.velocity_products import is_free_rotor, limiter_weight, midpoint_spin, rotation_load
-from contactlab.multibody.spatial.kernels.vectors import copy, cross, linear, opposite, put, rotate_inverse, vector
+from contactlab.multibody.spatial.kernels.vectors import (
+    copy,
+    cross,
+    linear,
+    opposite,
+    put,
+    rotate_inverse,
+    subtract,
+    symmetric_times,
+    vector,
+    vector_at,
+)
+from contactlab.multibody.spatial.kernels.vectors import dot as vector_dot
 from contactlab.simulation.stepping.kernels.arrays import Chunk, Collision, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.simulation.stepping.kernels.free_motion import free_motion, move_tree, turns_fast
@@ -64,33 +76,22 @@ LONG_STRIDE: Final = 1e-3
 
 
 @kernel(inner=True)
-def spin_slope(I: FloatArray, w: FloatArray, out: FloatArray) -> None:
-    """Fill out (3, 3) with the transpose of d(w x I w)/dw = [w]x I - [I w]x, for a symmetric I."""
-    for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        put(cross(vector(w), vector(I[k])), out[k])
-        out[k, j] += dot(I[i], w)
-        out[k, i] -= dot(I[j], w)
-
-
-@kernel(inner=True)
 def spin_rates(six: FloatArray, torque: FloatArray, w: FloatArray, h: float, B: FloatArray) -> None:
-    """Fill B (3, 6) with the derivative of w+ - w of `midpoint_spin` by w (3 columns), then by torque (3 columns).
+    """Fill B (3, 6) with the derivative of I (w+ - w) of `midpoint_spin` by w (3 columns), then by torque (3 columns).
 
-    They are differences of fourth order. ``six`` has the entries of the inertia. Entries of ``w`` and ``torque`` are
+    They are differences of fourth order. ``six`` has the entries of the inertia I. Entries of ``w`` and ``torque`` are
     displaced, and restored.
     """
     # Strides: a small part of the speed, and the torque that changes it by as much.
     speed = LONG_STRIDE * (1.0 + math.sqrt(dot(w, w)))
     load = LONG_STRIDE * (six[0] + six[1] + six[2]) / h
-    B[:] = 0.0
     for k in range(6):
         given, way = (w, speed) if k < 3 else (torque, load)
         own = given[k % 3]
         for side in range(4):
             sign = 1.0 if side % 2 == 0 else -1.0
             given[k % 3] = own + sign * way * (1.0 if side < 2 else 2.0)
-            change = midpoint_spin(six, torque[0], torque[1], torque[2], w[0], w[1], w[2], h)
+            change = symmetric_times(six, midpoint_spin(six, torque[0], torque[1], torque[2], w[0], w[1], w[2], h))
             for i in range(3):
                 B[i, k] += sign * (8.0 if side < 2 else -1.0) * change[i] / (12.0 * way)
         given[k % 3] = own
@@ -104,50 +105,36 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
     Otherwise there are no new ones, because the step has no gyroscopic term ("off").
     """
     t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
-    a, com = t.iv[i], t.com[i]
+    a, com = t.iv[i], vector(t.com[i])
     scratch = view_1d(m.V, 0, 160)
-    six, I, B = view_1d(scratch, 0, 6), view_2d(scratch, 6, 3, 3), view_2d(scratch, 15, 3, 6)
-    C, torque, by_turn = view_2d(scratch, 33, 3, 3), view_1d(scratch, 45, 3), view_2d(scratch, 48, 3, 3)
-    slope = view_2d(scratch, 60, 3, 3)
+    six, B, torque = view_1d(scratch, 0, 6), view_2d(scratch, 6, 3, 6), view_1d(scratch, 24, 3)
     # Inertia, and torque about the centre of mass in body axes.
-    first, b, (torque[0], torque[1], torque[2]) = rotation_load(t, f.R, f.S, i, work.tau, six)
+    first, force, load = rotation_load(t, f.R, f.S, i, work.tau, six)
+    put(load, torque)
+    # By angular velocity: d(w x I w)/dw = [w]x I - [I w]x, and the midpoint rule.
+    B[:] = 0.0
     w = m.v[first : first + 3]
-    I[0, 0], I[1, 1], I[2, 2] = six[0], six[1], six[2]
-    I[0, 1], I[0, 2], I[1, 2] = six[3], six[4], six[5]
-    I[1, 0], I[2, 0], I[2, 1] = six[3], six[4], six[5]
-    # The torque changes with the body's rotation e by com x (b x e) = b (com . e) - e (com . b).
-    product = com[0] * b[0] + com[1] * b[1] + com[2] * b[2]
-    for k in range(3):
-        for l in range(3):
-            by_turn[k, l] = b[k] * com[l] - (product if k == l else 0.0)
-    # Derivative of the impulse by angular velocity, and by torque in C.
-    spin_slope(I, w, slope)
     if spins:
         spin_rates(six, torque, w, h, B)
-    for k in range(3):
-        for l in range(3):
-            gain = h * slope[l, k]
-            impulse = 0.0
-            if spins:
-                impulse = -h if k == l else 0.0
-                for n in range(3):
-                    gain += I[k, n] * B[n, l]
-                    impulse += I[k, n] * B[n, 3 + l]
-            m.X[first + k, nv + first + l] += gain
-            C[k, l] = impulse
+    momentum = symmetric_times(six, vector(w))
+    for l in range(3):
+        e = (1.0 if l == 0 else 0.0, 1.0 if l == 1 else 0.0, 1.0 if l == 2 else 0.0)
+        rate = subtract(cross(vector(w), symmetric_times(six, e)), cross(momentum, e))
+        for k in range(3):
+            m.X[first + k, nv + first + l] += h * rate[k] + B[k, l]
     if not spins:
         return
-    # By q and tau, through the torque.
+    # By q and tau, through the torque. A rotation e changes com x force by force (com . e) - e (com . force).
     for k in range(3):
+        B[k, 3 + k] -= h
+        gain = vector_at(B[k], 3)
         for l in range(3):
-            for n in range(3):
-                m.X[first + k, first + l] += C[k, n] * by_turn[n, l]
-            m.X[first + k, 2 * nv + first + l] += C[k, l]
-        if t.kind[i] == FLOATING:
-            for l in range(3):
+            m.X[first + k, first + l] += vector_dot(gain, force) * com[l] - vector_dot(com, force) * gain[l]
+            m.X[first + k, 2 * nv + first + l] += gain[l]
+            if t.kind[i] == FLOATING:
                 # Com x the axis of the force, in body axes.
-                arm = cross(vector(com), rotate_inverse(f.R[i], opposite(linear(f.S[a + l]))))
-                m.X[first + k, 2 * nv + a + l] += C[k, 0] * arm[0] + C[k, 1] * arm[1] + C[k, 2] * arm[2]
+                arm = cross(com, rotate_inverse(f.R[i], opposite(linear(f.S[a + l]))))
+                m.X[first + k, 2 * nv + a + l] += vector_dot(gain, arm)
 
 
 @kernel

@@ -152,14 +152,12 @@ def gather_island(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
         for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
             m.dofs[n] = j
             n += 1
-    count = 0
     for part in range(3):
         for place in range(n):
-            m.own_columns[count] = part * nv + m.dofs[place]
-            count += 1
-    for k in range(3 * nv, m.X.shape[1]):
-        m.own_columns[count] = k
-        count += 1
+            m.own_columns[part * n + place] = part * nv + m.dofs[place]
+    count = 3 * n + m.X.shape[1] - 3 * nv
+    for k in range(3 * n, count):
+        m.own_columns[k] = k - 3 * n + 3 * nv
     # Responses of the forces, and the copies.
     H, Y, X = view_2d(m.H_island, 0, end - u, n), view_2d(m.Y_own, 0, end - u, n), view_2d(m.X_own, 0, n, count)
     for row in range(u, end):
@@ -186,13 +184,17 @@ def fill_matrix(h: float, D: FloatArray, H: FloatArray, Y: FloatArray, S: FloatA
 
 
 @kernel(inner=True)
-def compliance(S: FloatArray) -> float:
-    """Return eps, the compliance that makes S regular: `COMPLIANCE` times its smallest positive diagonal entry."""
-    least = math.inf
+def compliance(S: FloatArray) -> tuple[float, float]:
+    """Return eps, the compliance that makes S regular, and the largest diagonal entry of S in magnitude.
+
+    eps is `COMPLIANCE` times the smallest positive diagonal entry.
+    """
+    least, largest = math.inf, 0.0
     for i in range(S.shape[0]):
+        largest = max(largest, abs(S[i, i]))
         if S[i, i] > 0.0:
             least = min(least, S[i, i])
-    return COMPLIANCE * least if least < math.inf else COMPLIANCE
+    return COMPLIANCE * least if least < math.inf else COMPLIANCE, largest
 
 
 @kernel(inner=True)
@@ -311,9 +313,7 @@ def solve_island(
             right[row, k] = m.right[u + row, m.own_columns[k]]
         subtract_product(H[row], X, 0, n, right[row])
     fill_matrix(h, D, H, Y, S)
-    eps, largest = compliance(S), 0.0
-    for row in range(size):
-        largest = max(largest, abs(S[row, row]))
+    eps, largest = compliance(S)
     m.nearly[i], m.friction_released[i] = 0, 0
     # More forces than velocities are redundant, except for compliant ones.
     if (size <= n or largest_size(D) > 0.0) and lu_factor(S, size, m.perm) and not is_redundant(S, largest):

@@ -18,7 +18,9 @@ from __future__ import annotations
 import math
 
 from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.kernels.vectors import copy, dot, times, vector
 from lcp.kernels import kernel
+from lcp.kernels.reductions import largest_size
 
 DONE, STEPS, JAMMED = 0, 1, 2
 
@@ -121,8 +123,7 @@ def retained_compression(
         t[i, 1] *= less / push[i]
         push[i] = less
         # repeat the step with this force
-        for j in range(u.shape[0]):
-            u[j] = before[j]
+        copy(before, u)
         for j in range(mu.shape[0]):
             add_impulse(W, 3 * j, push[j], u)
         friction_impulses(W, mu, push, size, widest, u, t)
@@ -180,21 +181,16 @@ def compress(
 
     Add the impulses to p (3 nc,) and the work of normal force and friction to work (nc, 2). Return DONE, STEPS if
     ``most`` steps were not enough, or JAMMED. W (3 nc, 3 nc) is the response. ``resolution`` is a step in parts of a
-    contact's time. ``rest`` is the approach speed that counts as zero. scratch (7, 3 nc).
+    contact's time. ``rest`` is the approach speed that counts as zero. scratch (7, 3 nc), all zero.
     """
-    # views and start values
+    # views, size of the velocities, and largest responses to friction
     nc = mu.shape[0]
     d, push, before, widest, t_flat = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     t, t_less, less = t_flat[: 2 * nc].reshape(nc, 2), scratch[6, : 2 * nc].reshape(nc, 2), scratch[5]
-    size = 0.0
-    for i in range(3 * nc):
-        size = max(size, abs(u[i]))
+    size = largest_size(u)
     for i in range(nc):
-        d[i] = 0.0
         a, b, c = W[3 * i + 1, 3 * i + 1], W[3 * i + 2, 3 * i + 2], W[3 * i + 1, 3 * i + 2]
         widest[i] = 0.5 * (a + b) + math.sqrt(0.25 * (a - b) ** 2 + c * c) if mu[i] > 0.0 else 0.0
-        t[i, 0] = t[i, 1] = 0.0
-        push[i] = 0.0
     # steps
     longest, still, last_h = 0.0, False, 0.0
     for step in range(most):
@@ -235,8 +231,7 @@ def compress(
                 h = min(h, max(0.1 * max(e[i], 1e-5) * h, -u[3 * i] * last_h / (u[3 * i] - before[3 * i])))
         last_h = h
         # half a step of compression, and the force
-        for i in range(3 * nc):
-            before[i] = u[i]
+        copy(u, before)
         for i in range(nc):
             d[i] = advance_compression(d[i], 0.5 * h * compression_rate(u[3 * i], d[i], e[i]), e[i])
             last = push[i]
@@ -321,22 +316,19 @@ def solve_two_springs(
             if pull > bound:
                 x, y = x * bound / pull, y * bound / pull
             # impulses of the step
-            a, b, c = h * push, -h * shear * x, -h * shear * y
-            before, change = u[i, 0], W[i, 0, 0] * a + W[i, 0, 1] * b + W[i, 0, 2] * c
+            impulse = (h * push, -h * shear * x, -h * shear * y)
+            before, change = u[i, 0], dot(vector(W[i, 0]), impulse)
             # without restitution the impact ends with the approach
             ends = e[i] <= NO_RESTITUTION and before + change >= 0.0
             if ends:
-                share = -before / change
-                a, b, c = share * a, share * b, share * c
+                impulse = times(-before / change, impulse)
             for j in range(3):
-                u[i, j] += W[i, j, 0] * a + W[i, j, 1] * b + W[i, j, 2] * c
+                u[i, j] += dot(vector(W[i, j]), impulse)
+                p[i, j] += impulse[j]
             if ends:
                 u[i, 0] = 0.0
             # work, and the second half step
-            work[i] += 0.5 * a * (before + u[i, 0])
-            p[i, 0] += a
-            p[i, 1] += b
-            p[i, 2] += c
+            work[i] += 0.5 * impulse[0] * (before + u[i, 0])
             d -= 0.5 * h * (u[i, 0] / (e[i] * e[i]) if u[i, 0] > 0.0 and e[i] > 0.0 else u[i, 0])
             x += 0.5 * h * u[i, 1]
             y += 0.5 * h * u[i, 2]

@@ -22,7 +22,7 @@ from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.verification.island import ContactProblem, JointProblem
 from contactlab.simulation.verification.joints import JointLaws
-from contactlab.simulation.verification.portion import TINY, Found, Islands, Matrix, StepSlice, groups, largest_of
+from contactlab.simulation.verification.portion import TINY, Found, Islands, StepSlice, groups, largest_of
 
 MOST = 24  # maximum number of contacts of an island that is checked
 REGULAR = 1e-9  # minimum eigenvalue of a regular W, relative to the largest
@@ -139,14 +139,14 @@ class EqualComplianceCheck:
         acting = (problem.fN > 0.0) | (rates[:nc] <= CLOSED * largest_of(fast, island, problem.count)[island])
         joints = dict(groups(joined.island))
         alone: dict[int, list[IntArray]] = {}
-        compared: list[tuple[IntArray, _Joints | None]] = []
+        compared: list[tuple[IntArray, IntArray | None]] = []
         for number, contacts in groups(problem.island):
             if not sound[number]:
                 continue
             if contacts.size > MOST:
                 self._counts["larger"] += 1
             elif number in joints:
-                compared.append((contacts, _Joints.of(joined, laws, joints[number])))
+                compared.append((contacts, joints[number]))
             else:
                 alone.setdefault(contacts.size, []).append(contacts)
         for chosen in alone.values():
@@ -156,7 +156,7 @@ class EqualComplianceCheck:
             compared += [(contacts, None) for contacts in own[~regular]]
         for contacts, held in compared:
             number = int(island[contacts[0]])
-            found = _compared(problem, rates, contacts[acting[contacts]], held, ends[number])
+            found = _compared(problem, rates, contacts[acting[contacts]], joined, laws, held, ends[number])
             if isinstance(found, float):
                 yield number, found
             else:
@@ -164,11 +164,18 @@ class EqualComplianceCheck:
 
 
 def _compared(
-    problem: ContactProblem, rates: FloatArray, contacts: IntArray, joints: _Joints | None, end: float
+    problem: ContactProblem,
+    rates: FloatArray,
+    contacts: IntArray,
+    joined: JointProblem,
+    laws: JointLaws,
+    joints: IntArray | None,
+    end: float,
 ) -> float | str:
     """Return the distance of the forces of one island with these active ``contacts`` from the selected ones.
 
-    "unique" if no other forces give the same velocities; "lost" if no equal-compliance forces are found.
+    ``joints`` are its joint rows, None without any. The result is "unique" if no other forces give the same velocities,
+    and "lost" if no equal-compliance forces are found.
     """
     k = problem.rows.k[contacts]
     if np.any((k[:, 0] != k[:, 1]) & ~np.isnan(k[:, 0])):
@@ -176,33 +183,25 @@ def _compared(
     own = _rows_of(problem, contacts)
     W = problem.W[own][:, own].toarray()
     if joints is not None and contacts.size:
-        W = joints.eliminated(W, (problem.J[own] @ joints.Y.T).toarray())
+        W = _without_joints(problem, own, W, joined, laws, joints)
     if not contacts.size or (joints is not None and _is_regular(_three(W, contacts.size)[None])[0]):
         return "unique"
     distance = _distance(problem, contacts, own, W, rates[own], end)
     return "lost" if distance is None else distance
 
 
-@dataclass(frozen=True, eq=False)
-class _Joints:
-    """Joint rows of an island that are not at a bound."""
-
-    Y: Matrix
-    W: FloatArray  # softening over h included
-
-    @staticmethod
-    def of(joined: JointProblem, laws: JointLaws, own: IntArray) -> _Joints:
-        """Return the rows of an island among ``own`` (m,) that are not at a bound."""
-        number, force = joined.number[own], joined.force[own]
-        ends = [np.where(np.isfinite(end[number]), np.abs(end[number]), 0.0) for end in (laws.lo, laws.hi)]
-        slack = WITHIN * np.maximum(np.abs(force), np.maximum(*ends))
-        own = own[(force > laws.lo[number] + slack) & (force < laws.hi[number] - slack)]
-        give = laws.gamma[joined.at[own], joined.number[own]] / joined.h[own]
-        return _Joints(joined.Y[own], (joined.J[own] @ joined.Y[own].T).toarray() + np.diag(give))
-
-    def eliminated(self, W: FloatArray, coupling: FloatArray) -> FloatArray:
-        """Return W of contacts after elimination of the rows; ``coupling`` is J M^-1 J_joints^T."""
-        return W - coupling @ np.linalg.pinv(self.W, rcond=DEPENDENT, hermitian=True) @ coupling.T
+def _without_joints(
+    problem: ContactProblem, own: IntArray, W: FloatArray, joined: JointProblem, laws: JointLaws, joints: IntArray
+) -> FloatArray:
+    """Return W of the contact rows ``own`` after elimination of those joint rows ``joints`` that are not at a bound."""
+    number, force = joined.number[joints], joined.force[joints]
+    ends = [np.where(np.isfinite(end[number]), np.abs(end[number]), 0.0) for end in (laws.lo, laws.hi)]
+    slack = WITHIN * np.maximum(np.abs(force), np.maximum(*ends))
+    held = joints[(force > laws.lo[number] + slack) & (force < laws.hi[number] - slack)]
+    give = laws.gamma[joined.at[held], joined.number[held]] / joined.h[held]
+    response = (joined.J[held] @ joined.Y[held].T).toarray() + np.diag(give)
+    coupling = (problem.J[own] @ joined.Y[held].T).toarray()
+    return W - coupling @ np.linalg.pinv(response, rcond=DEPENDENT, hermitian=True) @ coupling.T
 
 
 def _rows_of(problem: ContactProblem, contacts: IntArray) -> IntArray:

@@ -43,9 +43,7 @@ def free_motion(
     recording, world, h = portion.recording, portion.recording.world, portion.h
     out_v, out_q = np.zeros(portion.v.shape), np.zeros((len(h), world.nq))
     is_free, at_free = np.zeros(out_v.shape, dtype=bool), np.zeros(out_q.shape, dtype=bool)
-    kinds = free_kinds(world) if recording.stepper.moves_accurately else np.zeros(0, dtype=np.int64)
-    if not np.any(kinds != FREE_EULER):
-        return is_free, out_v, at_free, out_q
+    kinds = free_kinds(world) if recording.stepper.moves_accurately else np.full(len(world.tree_starts) - 1, FREE_EULER)
     free = _free_trees(portion, islands, kinds)
     chosen = np.flatnonzero(free.any(axis=1))
     if not chosen.size:

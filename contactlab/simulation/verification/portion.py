@@ -164,12 +164,8 @@ def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
 
 def distinct(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
     """Return the distinct rows (m, k) of k columns (n,), in order, and the index of each row among them."""
-    key = np.zeros(columns[0].size, dtype=np.int64)
-    for column in columns:
-        values, rank = np.unique(column, return_inverse=True)
-        key = key * max(values.size, 1) + rank
-    _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    return np.stack([column[first] for column in columns], axis=1), number
+    found, number = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return found, number.ravel()
 
 
 def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntArray]:

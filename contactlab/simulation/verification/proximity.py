@@ -1,8 +1,8 @@
 """Distance of two convex shapes, in plain numpy: their closest points, and checks of recorded contacts.
 
-The point of their difference closest to the origin is found by the method of P. Wolfe, Finding the nearest point in a
-polytope, Mathematical Programming 11 (1976). It is exact after finitely many steps for polytopes; for the rim of a
-cylinder it ends when the lower and upper bounds meet.
+The point of their difference closest to the origin is found as in the method of P. Wolfe, Finding the nearest point in
+a polytope, Mathematical Programming 11 (1976): farthest points are added, until none is closer. It is exact after
+finitely many steps for polytopes; for the rim of a cylinder it ends when the lower and upper bounds meet.
 
 A recorded contact is checked by bounds, not searched again. The supports of A and B along its normal bound the gap from
 below. The distance of a point in A from a point in B bounds it from above. If both bounds agree, the gap is right. For
@@ -27,7 +27,6 @@ from contactlab.simulation.verification.motion import cross
 ITERATIONS = 200
 CLOSE = 1e-14  # relative to the squared size: the bounds agree
 AXIS = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
-AT_MOST = 32  # maximum number of points kept: a polytope needs four, a rim converges faster with more
 
 #: Function that returns the farthest point of a set along a direction (3,).
 Support = Callable[[FloatArray], FloatArray]
@@ -139,59 +138,30 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
 
     ``guess`` (3,): approximate direction from a to b.
     """
+    from scipy.optimize import nnls
+
     pa, pb = a(guess), b(-guess)
-    A, B, weights, best = pa[None], pb[None], np.ones(1), np.inf
+    A, B, best = pa[None], pb[None], np.inf
     found = pa, pb
     for _ in range(ITERATIONS):
-        x = weights @ (B - A)
+        # The convex combination closest to the origin: nonnegative least squares of D' w = 0 and sum w = 1, scaled.
+        D = B - A
+        size = float(np.linalg.norm(D, axis=1).max()) or 1.0
+        weights = nnls(np.vstack((D.T, np.full(len(D), size))), np.array([0.0, 0.0, 0.0, size]))[0]
+        weights /= weights.sum()
+        A, B, weights = A[weights > 0.0], B[weights > 0.0], weights[weights > 0.0]
+        pa, pb = weights @ A, weights @ B
+        x = pb - pa
         far = float(x @ x)
         # Every iteration reduces the distance until rounding: a rim always gives new points that are nearly equal.
         if not far < best:
             break
-        best, found = far, (weights @ A, weights @ B)
+        best, found = far, (pa, pb)
         pa, pb = a(x), b(-x)
-        size = float(((B - A) ** 2).sum(axis=1).max()) + far
-        if far <= CLOSE * size or float(x @ (x - (pb - pa))) <= CLOSE * size:
+        if far <= CLOSE * size**2 or float(x @ (x - (pb - pa))) <= CLOSE * size**2:
             break
-        A, B, weights = np.vstack((A, pa)), np.vstack((B, pb)), np.append(weights, 0.0)
-        if weights.size > AT_MOST:
-            A, B, weights = _reduce_simplex(A, B, weights)
-        while True:
-            wanted = _affine(B - A)
-            down = np.flatnonzero(wanted < weights)
-            ratio = weights[down] / (weights[down] - wanted[down])
-            if not down.size or ratio.min() >= 1.0:
-                weights = wanted
-                break
-            # Move towards it while all weights stay positive; drop points whose weight becomes 0.
-            weights = weights + ratio.min() * (wanted - weights)
-            weights[down[int(ratio.argmin())]] = 0.0
-            keep = weights > 1e-15
-            A, B, weights = A[keep], B[keep], weights[keep] / weights[keep].sum()
+        A, B = np.vstack((A, pa)), np.vstack((B, pb))
     return found
-
-
-def _reduce_simplex(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Remove one point of a set of five or more, so that the convex combination A, B with ``weights`` stays the same.
-
-    Five points in space are dependent (Caratheodory). The last point stays. Without removal all points along a rim
-    would stay with tiny weights, until systems of hundreds of points take seconds.
-    """
-    D = B - A
-    along = np.linalg.svd(np.vstack((D.T, np.ones(weights.size))))[2][-1]
-    # Along the dependence the closest point is constant, and the newest weight does not decrease.
-    along = along if along[-1] < 0.0 else -along
-    falls = np.flatnonzero(along > 0.0)
-    ratio = weights[falls] / along[falls]
-    weights = np.maximum(weights - ratio.min() * along, 0.0)
-    keep = np.arange(weights.size) != falls[int(np.argmin(ratio))]
-    return A[keep], B[keep], weights[keep] / weights[keep].sum()
-
-
-def _affine(D: FloatArray) -> FloatArray:
-    """Return weights (n,), with sum 1, of the point closest to the origin in the affine hull of the rows of D."""
-    rest = np.linalg.lstsq((D[1:] - D[0]).T, -D[0], rcond=None)[0]
-    return np.concatenate(([1.0 - rest.sum()], rest))
 
 
 APART, OVERLAPPING = 1e-9, 1e-6  # tolerance of gaps, relative to the smaller shape's size

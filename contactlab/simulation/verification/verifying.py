@@ -44,8 +44,8 @@ CONDITIONS = {
     "energy": "kinetic and potential energy agree with q and v",
 }
 
-#: Conditions with the tolerance of an external solver.
-OF_LAW = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
+#: Conditions by which a step is certified; those of the LCP come first.
+CERTIFIED = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
 #: Parts of a record that are not compared.
 UNCHECKED = (
@@ -200,8 +200,6 @@ class VerificationReport:
 ALLOWED = 1e-9
 # Factor by which a residual may differ from the certified one, because of different rounding.
 REFORMED = 1.001
-# Conditions by which a step is certified, in addition to its LCP's residual.
-CERTIFIED = ("sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
 
 def verify(
@@ -242,18 +240,14 @@ def verify(
         An argument is invalid.
     """
     stride, keep = whole_number("every", every, 1), whole_number("max_failures", max_failures, 0)
-    asked = ALLOWED if tolerance is None else tolerance
-    limit = finite_number(asked, "tolerance", SimulationConfigError, positive=True)
-    last = recording.n_steps - 1
-    steps = np.union1d(np.arange(0, recording.n_steps, stride), np.arange(max(last, 0), recording.n_steps))
-    unsolved = recording.uncertified
+    limit = (
+        ALLOWED if tolerance is None else finite_number(tolerance, "tolerance", SimulationConfigError, positive=True)
+    )
+    count, unsolved = recording.n_steps, recording.uncertified
+    steps = np.union1d(np.arange(0, count, stride), np.arange(max(count - 1, 0), count))
     stepper = recording.stepper
     solved = max(limit, REFORMED * stepper.law_tolerance)
-    by_solver: tuple[str, ...] = ("solved", "lcp")
-    if stepper.asks_backend:
-        by_solver = OF_LAW
-    elif tolerance is None:
-        by_solver = (*by_solver, *CERTIFIED)
+    by_solver = CERTIFIED if stepper.asks_backend or tolerance is None else CERTIFIED[:2]
     allowed = {name: solved if name in by_solver else limit for name in CONDITIONS} | {"choice": VERIFIED_WITHIN}
     ledger = _FindingCollector(allowed, keep, unsolved.steps)
     pairs, selections = PairCoverage(recording.world, recording.stepper), EqualComplianceCheck.of(recording)
@@ -272,7 +266,7 @@ def verify(
     worst = ledger.worst.get(COULOMB, VerificationFailure(COULOMB, -1, -1, -1, 0.0, np.inf))
     place = worst.step, worst.island, worst.contact
     misfit = CoulombMisfit(stepper.law, worst.value, *place) if stepper.asks_backend else None
-    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.unexplained_failures, misfit)
+    return VerificationReport(count, steps.size, *tables, found, said, ledger.unexplained_failures, misfit)
 
 
 def _checked(

@@ -210,7 +210,7 @@ def test_all_ways_to_run_give_the_same_bits(kind: str) -> None:
 
     def stepped(of_run, state, steps, tau, targets, by_name) -> StepperState:
         for k in range(steps):
-            state = of_run.step(world, state, tau, targets=targets if k % 2 else by_name).state
+            state = step(world, of_run, state, tau, targets=targets if k % 2 else by_name).state
         return state
 
     def batched(of_run, state, steps, tau, targets, by_name) -> StepperState:

@@ -26,7 +26,6 @@ from contactlab.multibody.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.multibody.kernels.codes import work_size
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.stepping.kernels.layout import TREE_DOF
-from contactlab.simulation.stepping.packing import with_collision_workspace, with_joint_workspace
 from contactlab.simulation.stepping.prepared import layout_difference, prepare, world_arrays
 from contactlab.simulation.world.errors import SimulationConfigError
 from lcp.compiler import on_first_compilation
@@ -201,9 +200,9 @@ class Differentiator:
         for number, (arrays, weight) in enumerate(self._near):
             collision, joints = driver.collision, driver.joints
             if collision is not None and arrays.collision is not None:
-                collision = with_collision_workspace(collision, arrays.collision)
+                collision = arrays.collision.with_workspaces(collision, "poses")
             if joints is not None and arrays.joints is not None:
-                joints = with_joint_workspace(joints, arrays.joints)
+                joints = arrays.joints.with_workspaces(joints, "target")
             records = driver.control, driver.parameters
             add_parameter_difference(
                 arrays.packed, driver.work, driver.chunk, *records, collision, joints, _lengths(arrays), memory,
@@ -257,7 +256,7 @@ class Differentiator:
         for number, (arrays, weight) in enumerate(self._near):
             near = joints
             if joints is not None and arrays.joints is not None:
-                near = with_joint_workspace(joints, arrays.joints)
+                near = arrays.joints.with_workspaces(joints, "target")
             column = self.columns - len(self.parameters) + number // 2
             add_end(rows, column, weight, arrays.packed, near, m.q, m.v, still)
 
@@ -281,7 +280,7 @@ class Differentiator:
         driver = self._driver
         world = driver.prepared.world
         nv, nq, nl = world.nv, world.nq, world.model.packed.nl
-        p, r, columns = len(self.parameters), driver.prepared.edges // 2, self.columns
+        p, r, columns = len(self.parameters), driver.prepared.stepper.edges_in(world) // 2, self.columns
         islands = max(1, world.tree_starts.size)
         loops = 0 if driver.joints is None else driver.joints.loop_G.shape[0]
         moments = driver.prepared.arrays.moments

@@ -19,7 +19,6 @@ from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import BatchState, ChunkStart, JointWarmStart
-from contactlab.simulation.stepping.kernels.layout import ACTIVE_THREADS, WORDS
 from contactlab.simulation.stepping.packing import as_array
 from contactlab.simulation.stepping.prepared import Prepared, StateArrays
 from contactlab.simulation.stepping.record_schema import new_rows, row_lengths
@@ -68,7 +67,7 @@ class RunQueue:
     """Queue of at most ``runs`` runs that stay in compiled code; no step of them is inspected or kept."""
 
     def __init__(self, runs: int, threads: int) -> None:
-        self.words = np.zeros(WORDS, dtype=np.int64)  # words that the threads share
+        self.words = np.zeros(layout.WORDS, dtype=np.int64)  # words that the threads share
         self.queue = np.zeros(runs, dtype=np.int64)  # the runs, claimed from the end
         self.task: Task | None = None  # the steps to make
         self.wanted = [0] * threads  # by thread, the capacity for contacts that slots lacked; -1 after an exception
@@ -150,7 +149,7 @@ class StepWorker:
                 assert task is not None
                 if said in (layout.DONE, layout.PAUSED):
                     self._update_run_limit(time.perf_counter() - clock, task.steps)
-                    if said == layout.DONE and (number or not line.words[ACTIVE_THREADS]):
+                    if said == layout.DONE and (number or not line.words[layout.ACTIVE_THREADS]):
                         return
                     if said == layout.DONE:
                         # Another thread may wait for this processor.
@@ -314,7 +313,6 @@ class StepWorker:
                 task.notices.extend(new)
 
 
-_BY_CONTACT = ("contact_id", "contact_z", "contact")
 # Initial capacity for contacts.
 FIRST_CONTACTS = 8
 
@@ -334,14 +332,7 @@ def allocate_batch_state(prepared: Prepared, runs: int) -> BatchState:
 
 def grow_batch_state(slots: BatchState, contacts: int) -> BatchState:
     """Return a copy with capacity for ``contacts`` contacts of every run, at least half more than before."""
-    held = slots.contact_id.shape[1]
-    room = max(contacts, held * 3 // 2)
-    grown = {}
-    for name in _BY_CONTACT:
-        old = getattr(slots, name)
-        grown[name] = np.zeros((old.shape[0], room, *old.shape[2:]), dtype=old.dtype)
-        grown[name][:, :held] = old
-    return slots._replace(**grown)
+    return slots.enlarged("contacts", max(contacts, slots.contact_id.shape[1] * 3 // 2))
 
 
 def write_run(slots: BatchState, i: int, state: StepperState, q: FloatArray, v: FloatArray) -> BatchState:

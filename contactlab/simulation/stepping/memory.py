@@ -15,14 +15,11 @@ from contactlab.multibody import workspace
 from contactlab.multibody.model import head_views
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import IslandWork, MomentFriction, StepWork
-from contactlab.simulation.stepping.kernels.layout import IslandProgress, Parameters, StepControl
 from contactlab.simulation.stepping.packing import as_array, free_size, new_record
 from contactlab.simulation.stepping.prepared import lcp_variables_per_contact, world_arrays
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.world import World
 from lcp.contacts.strategies import strategy_mask
-
-_BY_CONTACT = [name for name, (_, *axes) in StepWork.arrays.items() if "contacts" in axes]
 
 
 class OutOfMemoryError(MemoryError):
@@ -42,9 +39,9 @@ FIRST_ISLAND_CONTACTS = 16
 FIRST_ISLAND_NV = 6
 
 
-def new_settings(stepper: TimeStepping, edges: int) -> tuple[StepControl, Parameters]:
+def new_settings(stepper: TimeStepping, edges: int) -> tuple[layout.StepControl, layout.Parameters]:
     """Return new records of a run's control and parameters, filled from the stepper's options."""
-    control, parameters = new_record(StepControl), new_record(Parameters)
+    control, parameters = new_record(layout.StepControl), new_record(layout.Parameters)
     cone, sleep, any_solver = stepper.friction == "cone", stepper.sleep, stepper.solver is None
     same = ("growth_factor", "erp", "cfm", "tolerance", "warm_start", "adaptive", "projection")
     values = {
@@ -119,17 +116,6 @@ def allocate_buffers(
     return work, island, None if arrays.moments is None else new_moments(arrays.moments, contacts, edges)
 
 
-def grow_contacts(work: StepWork, contacts: int) -> StepWork:
-    """Enlarge the arrays of a step to ``contacts`` contacts, with their contents copied."""
-    grown = {}
-    for name in _BY_CONTACT:
-        old = getattr(work, name)
-        array = np.zeros((contacts, *old.shape[1:]), dtype=old.dtype)
-        array[: old.shape[0]] = old
-        grown[name] = array
-    return work._replace(**grown)
-
-
 def new_island(
     contacts: int,
     nv: int,
@@ -182,7 +168,7 @@ def new_island(
     sizes = [[lengths[axis] if isinstance(axis, str) else axis for axis in axes] for axes in axes_of.values()]
     check_memory(8 * sum(map(math.prod, sizes)))
     arrays = IslandWork.zeros(lengths, first="r")
-    return IslandWork(progress=as_array(new_record(IslandProgress)), options=options, **arrays)
+    return IslandWork(progress=as_array(new_record(layout.IslandProgress)), options=options, **arrays)
 
 
 def grow_island(

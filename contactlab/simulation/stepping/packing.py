@@ -43,12 +43,10 @@ __all__ = [
     "FREE_EULER",
     "all_joints",
     "as_array",
-    "with_collision_workspace",
     "free_kinds",
     "free_size",
     "grow_collision",
     "grow_joints",
-    "with_joint_workspace",
     "new_collision",
     "new_joints",
     "new_record",
@@ -248,12 +246,6 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
     return packed._replace(**workspaces)
 
 
-def with_collision_workspace(held: Collision, packed: Collision) -> Collision:
-    """Return packed shapes with the workspaces of ``held``, which has the same number of shapes."""
-    first = Collision._fields.index("poses")
-    return Collision(*packed[:first], *held[first:])
-
-
 def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
     """Return larger workspaces: at least ``pairs`` pairs and half as many again, and ``contacts`` per pair."""
     room = held.pairs.size
@@ -296,12 +288,6 @@ def new_joints(packed: JointRows, trees: int) -> JointRows:
     lengths = {"n": packed.rows.size, "nd": packed.target.size, "nloop": nloop, "nv": nv, "nt + 1": trees + 1}
     workspaces = JointRows.zeros(lengths | {"loop work": SCRATCH}, "target_table", "previous_z")
     return packed._replace(target=packed.target.copy(), **workspaces)
-
-
-def with_joint_workspace(held: JointRows, packed: JointRows) -> JointRows:
-    """Return packed rows with the workspaces of ``held``, which has the same number of rows."""
-    first = JointRows._fields.index("target")
-    return JointRows(*packed[:first], *held[first:])
 
 
 def grow_joints(held: JointRows, rows: int, nv: int, equations: int) -> JointRows:

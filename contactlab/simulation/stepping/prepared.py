@@ -25,7 +25,6 @@ from contactlab.simulation.stepping.kernels.arrays import (
     MomentFriction,
     PackedWorld,
 )
-from contactlab.simulation.stepping.kernels.layout import FEATURE_BITS, LOWEST_ID
 from contactlab.simulation.stepping.packing import all_joints, pack_collision, pack_moments, pack_world
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
@@ -117,28 +116,18 @@ class Prepared:
         Arrays of the world.
     motions
         The motions of the kinematic bodies, None without such bodies.
-    edges
-        Edges of the friction pyramid, and of the tangents of a cone.
-    sleepers
-        Number of trees that may sleep: all, or none.
     """
 
     world: World
     stepper: TimeStepping
     arrays: WorldArrays
     motions: Motions | None
-    edges: int
-    sleepers: int
 
 
 def prepare(world: World, stepper: TimeStepping) -> Prepared:
     """Check and pack a world and a stepper; raise `SimulationConfigError` if they do not fit together."""
     stepper.check_world(world)
-    stepper = stepper.in_world(world)
-    edges = stepper.edges_in(world)
-    return Prepared(
-        world, stepper, world_arrays(world), motion_callback(world), edges, sleeping_tree_count(world, stepper)
-    )
+    return Prepared(world, stepper.in_world(world), world_arrays(world), motion_callback(world))
 
 
 def check_run(world: object, stepper: object, state: object = None) -> None:
@@ -199,7 +188,7 @@ def checked_state(prepared: Prepared, state: StepperState, field: str = "state")
     ``field`` is the field's name in the error.
     """
     check_type(field, state, StepperState)
-    world, edges = prepared.world, prepared.edges
+    world, edges = prepared.world, prepared.stepper.edges_in(prepared.world)
     width = lcp_variables_per_contact(edges, prepared.arrays.moments is not None)
     if state.contact_ids.size and state.z.shape[1] != width:
         detail = f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
@@ -209,7 +198,7 @@ def checked_state(prepared: Prepared, state: StepperState, field: str = "state")
         detail = f"the world has rows 0 .. {rows - 1}, got {ids.max()}; see without_warm_start()"
         raise SimulationConfigError(f"{field}.row_ids", detail)
     if prepared.stepper.sleep is not None:
-        for name, own in (("rest", prepared.sleepers), ("tau", world.nv)):
+        for name, own in (("rest", sleeping_tree_count(world, prepared.stepper)), ("tau", world.nv)):
             given = getattr(state, name).size
             if given not in (0, own):
                 raise SimulationConfigError(f"{field}.{name}", f"has {given} entries, the world {own}")
@@ -324,13 +313,13 @@ def _contact_ids(ids: IntArray, old: World, new: World) -> IntArray:
     found[with_half_space] = np.where(there, named, _NONE)
     # Between shapes: if their order changes, features differ and the normal is opposite.
     between = np.flatnonzero(ids < 0)
-    code = ids[between] - np.int64(LOWEST_ID)
-    i, j = np.divmod(code >> FEATURE_BITS, max(shapes.size, 1))
+    code = ids[between] - np.int64(layout.LOWEST_ID)
+    i, j = np.divmod(code >> layout.FEATURE_BITS, max(shapes.size, 1))
     first, second = shapes[i], shapes[j]
     there = (first < second) & (second != _NONE)
     pair = np.where(there, first, 0) * (len(new.surfaces) + len(new.half_spaces)) + np.where(there, second, 0)
-    feature = code & np.int64((1 << FEATURE_BITS) - 1)
-    found[between] = np.where(there, np.int64(LOWEST_ID) + (pair << FEATURE_BITS) + feature, _NONE)
+    feature = code & np.int64((1 << layout.FEATURE_BITS) - 1)
+    found[between] = np.where(there, np.int64(layout.LOWEST_ID) + (pair << layout.FEATURE_BITS) + feature, _NONE)
     return found
 
 

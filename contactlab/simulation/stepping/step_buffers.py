@@ -13,7 +13,6 @@ from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import Chunk
 from contactlab.simulation.stepping.memory import (
     allocate_buffers,
-    grow_contacts,
     grow_island,
     new_moments,
     new_settings,
@@ -26,8 +25,6 @@ from contactlab.simulation.stepping.packing import (
     grow_joints,
     new_collision,
     new_joints,
-    with_collision_workspace,
-    with_joint_workspace,
 )
 from contactlab.simulation.stepping.prepared import Prepared, StateArrays, checked_state
 from contactlab.simulation.stepping.record_schema import (
@@ -81,7 +78,7 @@ class StepBuffers:
         end: float | None,
     ) -> None:
         world, stepper = prepared.world, prepared.stepper
-        arrays, edges = prepared.arrays, prepared.edges
+        arrays, edges = prepared.arrays, stepper.edges_in(world)
         #: the world and the stepper
         self.prepared = prepared
         self._stepper = stepper
@@ -182,7 +179,7 @@ class StepBuffers:
     def reserve_contacts(self, contacts: int) -> None:
         """Enlarge the memory, if needed, for a state with this number of contacts."""
         if contacts > self.work.contact_int.shape[0]:
-            self.work = grow_contacts(self.work, contacts)
+            self.work = self.work.enlarged("contacts", contacts)
             self.chunk = self._new_chunk(contacts)
 
     def switch_world(self, prepared: Prepared, *, keep: bool = True) -> None:
@@ -199,9 +196,9 @@ class StepBuffers:
         if following is None:
             arrays, (_, collision, joints, moments, _, _) = prepared.arrays, own
             if arrays.collision is not None and collision is not None:
-                collision = with_collision_workspace(collision, arrays.collision)
+                collision = arrays.collision.with_workspaces(collision, "poses")
             if arrays.joints is not None and joints is not None:
-                joints = with_joint_workspace(joints, arrays.joints)
+                joints = arrays.joints.with_workspaces(joints, "target")
             if arrays.moments is not None and moments is not None:
                 moments = arrays.moments._replace(axes=moments.axes)
             asked = StepCallbacks(prepared.world, None, None, None, prepared.motions)
@@ -343,7 +340,7 @@ class StepBuffers:
         self.growth = object()
         short, wanted = int(self.control.short), int(self.control.wanted)
         if short == layout.SHORT_OF_CONTACTS:
-            self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
+            self.work = self.work.enlarged("contacts", max(wanted, self.work.contact_int.shape[0] * 3 // 2))
             return
         if self.collision is not None and short != layout.SHORT_OF_ISLAND:
             pairs, contacts = (wanted, 0) if short == layout.SHORT_OF_PAIRS else (0, wanted)

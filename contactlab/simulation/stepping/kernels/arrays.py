@@ -76,11 +76,27 @@ class ArrayTuple(tuple[Any, ...]):
         """
         begin = 0 if first is None else cls._fields.index(first)
         end = None if last is None else cls._fields.index(last) + 1
-        chosen = {name: cls.arrays[name] for name in cls._fields[begin:end] if cls.arrays[name] != RECORDS}
+        chosen = {name: cls.arrays[name] for name in cls._fields[begin:end] if cls.arrays[name][0] is not np.void}
         return {
             name: np.zeros(tuple(lengths[axis] if isinstance(axis, str) else axis for axis in axes), kind)
             for name, (kind, *axes) in chosen.items()
         }
+
+    def enlarged(self, axis: str, length: int) -> Self:
+        """Return these arrays, but with a longer axis of this name where they have it; new entries are 0."""
+        grown = {}
+        for name, (_, *axes) in self.arrays.items():
+            if axis in axes:
+                old = getattr(self, name)
+                shape = [length if one == axis else size for one, size in zip(axes, old.shape, strict=True)]
+                grown[name] = np.zeros(shape, dtype=old.dtype)
+                grown[name][tuple(map(slice, old.shape))] = old
+        return self._replace(**grown)
+
+    def with_workspaces(self, held: Self, first: str) -> Self:
+        """Return these arrays up to ``first``, and from there the arrays of ``held``."""
+        at = self._fields.index(first)
+        return type(self)(*self[:at], *held[at:])
 
 
 def floats(*axes: int | str) -> tuple[Any, ...]:
@@ -381,9 +397,9 @@ class BatchState(ArrayTuple):
         "asleep": ints("B", "sleepers"),  # 1 for trees that slept through it, no columns if nothing sleeps
         "steps": ints("B"),  # steps since the start of the run
         "contact_rows": ints("B"),  # number of rows below; 0 before the first step
-        "contact": RECORDS,  # (B, contacts)
+        "contact": (np.void, "B", "contacts"),
         "joint_rows": ints("B"),
-        "joint": RECORDS,  # (B, n)
+        "joint": (np.void, "B", "n"),
     }
 
 

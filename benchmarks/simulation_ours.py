@@ -149,7 +149,11 @@ def _shape(body: Body) -> Box | Sphere | Capsule | ConvexPoints:
     return Sphere(body.size[0]) if body.kind == "sphere" else Capsule(*body.size)
 
 
-def _order(model: Model, kind: str) -> NDArray[np.int64]:
-    """Return the indices of the angles (kind q) or speeds (kind v) of the joints, in the order of `JOINTS`."""
+def _order(model: Model, kind: str) -> NDArray[np.int64] | slice:
+    """Return the places of the angles (kind q) or speeds (kind v) of the joints, in the order of `JOINTS`.
+
+    Adjacent places are a slice, as in the law for MuJoCo.
+    """
     place = model.q_slice if kind == "q" else model.v_slice
-    return np.array([place(body).start for body in BODIES])
+    places = np.array([place(body).start for body in BODIES])
+    return slice(places[0], places[-1] + 1) if (np.diff(places) == 1).all() else places

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, check_finite, real_array
 from lcp.dispatch import Solver
-from lcp.interruptible import cpu_seconds, map_threads, run_interruptibly, thread_team
+from lcp.interruptible import map_threads, raise_if_cancelled, run_interruptibly, thread_team
 from lcp.kernels import SOLVED
 from lcp.method import SolveRequest
 from lcp.problem import lcp_from_checked
@@ -273,7 +273,7 @@ def _run_lemke(
     def work(number: int) -> None:
         memory = np.empty(k.judged_size(n))
         for begin in begins:
-            cpu_seconds()  # raises if no thread waits for this one any more
+            raise_if_cancelled()
             stop = min(begin + size, B)
             k.lemke_batch(M, q, starts, has_z0, options, begin, stop, memory, answers)
 

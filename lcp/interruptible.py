@@ -44,13 +44,19 @@ class _ThreadState(threading.local):
 _thread_state = _ThreadState()
 
 
+def raise_if_cancelled() -> None:
+    """Raise `Cancelled` if no thread waits for this one any more; long computations call it now and then."""
+    given_up = _thread_state.given_up
+    if given_up is not None and given_up.is_set():
+        raise Cancelled
+
+
 def cpu_seconds() -> float:
     """Return the CPU seconds of this thread and of the threads that worked for it; all time limits use them.
 
-    Long computations call it now and then. Raises `Cancelled` if no thread waits for this one any more.
+    Raises `Cancelled` as `raise_if_cancelled`, which takes less time than the clock.
     """
-    if _thread_state.given_up is not None and _thread_state.given_up.is_set():
-        raise Cancelled
+    raise_if_cancelled()
     return time.thread_time() + _thread_state.elsewhere
 
 
@@ -84,7 +90,7 @@ def run_interruptibly(work: Callable[[], T], seconds: float | None = None, *, en
     end = None if seconds is None else time.monotonic() + seconds
     try:
         while not done.wait(POLL_SECONDS):
-            cpu_seconds()  # raises if the caller of this thread has stopped waiting
+            raise_if_cancelled()
             if end is not None and time.monotonic() > end:
                 raise TimeoutError
     finally:
@@ -135,7 +141,7 @@ def map_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[
         for future in numbers:
             future.add_done_callback(ended.put)
         while numbers:
-            cpu_seconds()
+            raise_if_cancelled()
             with contextlib.suppress(queue.Empty):
                 future = ended.get(timeout=POLL_SECONDS)
                 yield numbers.pop(future), future.result()
@@ -286,7 +292,7 @@ class ThreadTeam:
         """Wait until all members have ended."""
         for member in members:
             while not member.ended(POLL_SECONDS):
-                cpu_seconds()
+                raise_if_cancelled()
 
 
 def thread_team(threads: int) -> ThreadTeam:

@@ -426,7 +426,10 @@ def rollout(
 
     To continue, keep the batch or pass ``found.states`` to the next call: both give the same bits as one long run.
     """
-    found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps, f_ext)
+    batch = Batch(world, stepper, states, threads=threads)
+    batch._runs.take_workers()
+    found = batch._rollout(taus, targets, steps, f_ext)
+    batch._runs.leave_workers()
     warn_of(found.notices)
     return found
 

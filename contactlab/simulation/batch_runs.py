@@ -46,7 +46,7 @@ from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.sensors import Sensor, StepView
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
-from lcp.interruptible import POLL_SECONDS, ThreadTeam, cpu_seconds
+from lcp.interruptible import POLL_SECONDS, ThreadTeam, raise_if_cancelled
 
 
 class BatchWorlds:
@@ -111,6 +111,9 @@ def states_of(given: Any) -> list[StepperState]:
     raise SimulationConfigError("states", detail)
 
 
+# The memory that the last `rollout` of each thread has left for the next one.
+_SPARE = threading.local()
+
 # Worlds that made a step: the kernels of their steps are compiled.
 _stepped: weakref.WeakSet[Prepared] = weakref.WeakSet()
 
@@ -141,6 +144,18 @@ class BatchRuns:
             supports_bound_calls() and not asks and not any(watch.bounces for watch in worlds.watches.values())
         )
         self._state = states[0] if states else worlds.first.world.initial_state()
+
+    def take_workers(self) -> None:
+        """Take the memory that the thread's last `rollout` has left, if it was of the same world."""
+        prepared, workers = getattr(_SPARE, "left", (None, []))
+        _SPARE.left = None, []
+        if prepared is self.worlds.first:
+            self._workers = workers[: self._threads]
+
+    def leave_workers(self) -> None:
+        """Leave the memory of the threads for the thread's next `rollout`, if there is one world and it is small."""
+        if len(self.worlds.watches) == 1 and all([worker.drop_task() for worker in self._workers]):
+            _SPARE.left = self.worlds.first, self._workers
 
     def set_states(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
         """Set the states of runs; an invalid state raises an error before anything changes."""
@@ -252,7 +267,7 @@ class BatchRuns:
         def one(number: int) -> None:
             # Kernels of the first step are compiled by one thread only.
             while number and compiled is not None and not compiled.wait(POLL_SECONDS):
-                cpu_seconds()
+                raise_if_cancelled()
             try:
                 wanted[number] = self._workers[number].run_task(task)
             finally:

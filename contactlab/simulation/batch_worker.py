@@ -23,7 +23,7 @@ from contactlab.simulation.stepping.packing import as_array
 from contactlab.simulation.stepping.prepared import Prepared, StateArrays
 from contactlab.simulation.stepping.record_schema import new_rows, row_lengths
 from contactlab.simulation.world.state import StepperState
-from lcp.interruptible import cpu_seconds
+from lcp.interruptible import raise_if_cancelled
 
 if TYPE_CHECKING:
     from lcp.compiler.bound_call import BoundCall
@@ -128,6 +128,15 @@ class StepWorker:
             self._step_run(task, self._next)
             self._made, self._next = self._next, -1
 
+    def drop_task(self) -> bool:
+        """Drop the arrays of a finished task; return True if the memory is small enough to be kept for another one."""
+        self._held.clear()
+        self._calls.clear()
+        if self._tables != [None, None]:
+            self._tables = [None, None]
+            self._driver.set_input_tables(None, None)
+        return self._driver.is_small
+
     def process_queue(self, line: RunQueue, number: int, puts: int = 0) -> None:
         """Step queued runs: the first thread until all have ended, others while there are runs, and a short time after.
 
@@ -142,7 +151,7 @@ class StepWorker:
         )
         try:
             while True:
-                cpu_seconds()  # raises if the caller has been interrupted
+                raise_if_cancelled()
                 clock = time.perf_counter()
                 said = int(self._bound_queue_kernel(line)())
                 task = line.task
@@ -255,7 +264,7 @@ class StepWorker:
         unsolved = driver.uncertified if unsolved is None else unsolved
         try:
             while True:
-                cpu_seconds()  # raises if the caller has been interrupted
+                raise_if_cancelled()
                 driver.advance(steps - driver.step, reason)
                 if task.compiled is not None:
                     task.compiled.set()

@@ -33,7 +33,7 @@ from contactlab.simulation.world.errors import SimulationConfigError, whole_numb
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
 from lcp.compiler import compilation_seconds
-from lcp.interruptible import cpu_seconds
+from lcp.interruptible import raise_if_cancelled
 
 ROUNDING = 1e-6  # fraction of a step
 
@@ -266,7 +266,7 @@ def _run(
     """
     steps = 1 if portion is None else portion
     while True:
-        cpu_seconds()  # in a batch, raises if the caller has been interrupted
+        raise_if_cancelled()
         # Measure the steps without the compilation that some of them wait for.
         first, before = driver.step, time.perf_counter() - compilation_seconds()
         goes_on = driver.advance(steps)

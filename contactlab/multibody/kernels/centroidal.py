@@ -110,19 +110,31 @@ def energies(
     V: FloatArray,
     v: FloatArray,
     fixed: FloatArray,
-    sums: FloatArray,
     out: FloatArray,
 ) -> None:
     """Fill out (2,) with kinetic and potential energy [J], as `kinetic_energy` and `potential_energy` give them.
 
     ``v`` (nv,) is the velocity that V was computed from. ``fixed`` (4,) is the mass of the bodies fixed to the world
-    and its first moment. ``sums`` (11,) is scratch.
+    and its first moment. The sums are those of `sum_masses` and `sum_momenta`, without the momenta.
     """
-    sum_masses(t, R, p, fixed, sums)
-    sum_momenta(t, R, p, V, sums)
-    g = t.gravity
-    out[0] = sums[10] + rotor_energy(t, v)
-    out[1] = -sums[0] * (sums[1] * g[0] + sums[2] * g[1] + sums[3] * g[2])
+    m, first, energy = fixed[0], vector_at(fixed, 1), 0.0
+    # links with mass or inertia
+    for i in range(t.parent.shape[0]):
+        own = t.mass[i]
+        J = t.inertia[i]
+        if own == 0.0 and J[0] + J[1] + J[2] == 0.0:
+            continue
+        # mass and first moment
+        c = add(vector(p[i]), rotate(R[i], vector(t.com[i])))
+        m += own
+        first = add(first, times(own, c))
+        # kinetic energy, of the centre of mass and of the rotation in link axes
+        u = velocity_of_point(V[i], subtract(c, vector(p[t.root[i]])))
+        w = rotate_inverse(R[i], vector(V[i]))
+        energy += 0.5 * (own * dot(u, u) + dot(w, symmetric_times(J, w)))
+    out[0] = energy + rotor_energy(t, v)
+    centre = (first[0] / m, first[1] / m, first[2] / m) if m > 0.0 else (0.0, 0.0, 0.0)
+    out[1] = -m * dot(centre, vector(t.gravity))
 
 
 @kernel(inline=True)

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.multibody.kernels.centroidal import energies
+from contactlab.multibody.kernels.centroidal import rotor_energy, sum_masses, sum_momenta
 from contactlab.multibody.kernels.codes import (
     CUSTOM,
     CUSTOM_ROW,
@@ -187,7 +187,10 @@ def energies_at(
     t, f, _, _ = model_and_workspace_views(I, F, W)
     if fill_frames(I, F, q, v, view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
         return False
-    energies(t, f.R, f.p, f.V, v, none, out[:11], out[11:13])
+    sum_masses(t, f.R, f.p, none, out)
+    sum_momenta(t, f.R, f.p, f.V, out)
+    out[11] = out[10] + rotor_energy(t, v)
+    out[12] = -out[0] * dot(vector_at(out, 1), vector(t.gravity))
     # less the energy of the centre of mass
     out[13] = out[11]
     if t.kind[0] == FLOATING and out[0] > 0.0:

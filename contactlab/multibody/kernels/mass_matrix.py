@@ -310,15 +310,14 @@ def is_free_body(dof_parent: IntArray) -> bool:
 
 
 @kernel(inner=True)
-def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) -> None:
+def solve_three_of_six(L: FloatArray, inverses: FloatArray, P: FloatArray, X: FloatArray, first: int) -> None:
     """Fill X with M^-1 P as `solve_three`, entry by entry, for six degrees of freedom that satisfy `is_free_body`.
 
     About the centre of mass of a body the first three are decoupled from one another and from the others.
     """
     # entries of the factor
     r1, r2, r3, r4, r5 = L[1], L[2], L[3], L[4], L[5]
-    i0, i1, i2 = 1.0 / L[0, 0], 1.0 / r1[1], 1.0 / r2[2]
-    i3, i4, i5 = 1.0 / r3[3], 1.0 / r4[4], 1.0 / r5[5]
+    i0, i1, i2, i3, i4, i5 = inverses[0], inverses[1], inverses[2], inverses[3], inverses[4], inverses[5]
     # whether the first three are decoupled
     apart = r1[0] == 0.0 and r2[0] == 0.0 and r2[1] == 0.0 and r3[0] == 0.0 and r3[1] == 0.0 and r3[2] == 0.0
     apart = apart and r4[0] == 0.0 and r4[1] == 0.0 and r4[2] == 0.0
@@ -338,20 +337,29 @@ def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) 
         # general: L^-T, then L^-1
         copy(p, x)
         for i in range(5, -1, -1):
-            x[i] *= 1.0 / L[i, i]
+            x[i] *= inverses[i]
             for j in range(i):
                 x[j] -= L[i, j] * x[i]
         for i in range(6):
             for j in range(i - 1, -1, -1):
                 x[i] -= L[i, j] * x[j]
-            x[i] *= 1.0 / L[i, i]
+            x[i] *= inverses[i]
 
 
 @kernel(inner=True, vectors=True)
-def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArray, first: int, x: FloatArray) -> None:
+def solve_three(
+    dof_parent: IntArray,
+    L: FloatArray,
+    inverses: FloatArray,
+    P: FloatArray,
+    X: FloatArray,
+    first: int,
+    x: FloatArray,
+) -> None:
     """Fill X with M^-1 P for M = L^T L, in the columns of three rows from ``first`` on; L with branch sparsity.
 
-    The rows are side by side in ``x`` (>= 4 n,), scratch: vectors of four, whose last number is idle.
+    ``inverses`` (n,) are 1 / L_jj. The rows are side by side in ``x`` (>= 4 n,), scratch: vectors of four, whose last
+    number is idle.
     """
     # rows side by side
     n = L.shape[0]
@@ -365,7 +373,7 @@ def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArra
         if x[k] == 0.0 and x[k + 1] == 0.0 and x[k + 2] == 0.0:
             continue
         row = L[i]
-        inverse = 1.0 / row[i]
+        inverse = inverses[i]
         a, b, c, d = x[k] * inverse, x[k + 1] * inverse, x[k + 2] * inverse, x[k + 3] * inverse
         x[k], x[k + 1], x[k + 2], x[k + 3] = a, b, c, d
         j = dof_parent[i]
@@ -389,7 +397,7 @@ def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArra
             c -= entry * x[m + 2]
             d -= entry * x[m + 3]
             j = dof_parent[j]
-        inverse = 1.0 / row[i]
+        inverse = inverses[i]
         a, b, c, d = a * inverse, b * inverse, c * inverse, d * inverse
         x[k], x[k + 1], x[k + 2], x[k + 3] = a, b, c, d
         X[0, first + i], X[1, first + i], X[2, first + i] = a, b, c

@@ -105,9 +105,9 @@ def _bounds(moves: StepMotions) -> FloatArray:
     and how far it has slid. Free bodies move by q too, because a projection shifts them without velocity.
     """
     world, extents, owners = moves.world, moves.world.extents, list(moves.world.surface_bodies)
-    members, turns, shifts, slides, free = _chains_of(world)
+    members, turns, shifts, slides, turning, placed, free = _chains_of(world)
     ways = (moves.h[:, None] * np.maximum(np.abs(moves.v), np.abs(moves.v_next))).T
-    angle, placed = members @ turns @ ways, np.array([[np.linalg.norm(one.placement.p)] for one in world.model.bodies])
+    angle = turning @ ways
     lever = placed + slides @ np.abs(moves.q.T)
     shifted = shifts @ ways
     if free.size:
@@ -131,7 +131,8 @@ def _chains_of(world: World) -> tuple[Any, ...]:
     """Return sparse matrices with a row for each body, with entries of 1; cached by world.
 
     Their columns are the bodies between it and the world, itself included; the coordinates v of its joint that rotate,
-    and that shift; and the coordinates q of a joint that shifts. Further (k, 2) the free bodies: number, first q.
+    and that shift; the coordinates q of a joint that shifts; and all coordinates v that rotate the body. Further the
+    distances (nb, 1) of joints from their parents, and (k, 2) the free bodies: number, first q.
     """
     if world not in _CHAINS:
         model = world.model
@@ -148,7 +149,9 @@ def _chains_of(world: World) -> tuple[Any, ...]:
                     slides[i, model.q_slice(spec.name)] = 1.0
         bodies = enumerate(model.bodies)
         free = [(i, model.q_slice(one.name).start) for i, one in bodies if isinstance(one.joint, FloatingBase)]
-        _CHAINS[world] = *(matrix.tocsr() for matrix in found), np.array(free, dtype=np.int64).reshape(-1, 2)
+        rows = [matrix.tocsr() for matrix in found]
+        placed = np.array([[np.linalg.norm(one.placement.p)] for one in model.bodies])
+        _CHAINS[world] = *rows, rows[0] @ rows[1], placed, np.array(free, dtype=np.int64).reshape(-1, 2)
     return _CHAINS[world]
 
 

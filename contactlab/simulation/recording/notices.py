@@ -22,7 +22,8 @@ from contactlab.simulation.recording.long_steps import DEPTH, StepMotions, long_
 from contactlab.simulation.recording.record import Record, surface_velocities
 from contactlab.simulation.stepping.island_tables import UncertifiedTable
 from contactlab.simulation.stepping.island_view import ViewedContact
-from contactlab.simulation.stepping.packing import FREE_EULER, free_kinds
+from contactlab.simulation.stepping.kernels.layout import FREE_EULER, FREE_KIND
+from contactlab.simulation.stepping.prepared import world_arrays
 from contactlab.simulation.stepping.record_schema import Rows, read_column
 from contactlab.simulation.stepping.time_stepping import ARM, TimeStepping, size_of
 from contactlab.simulation.world.joint_actions import JointRow
@@ -265,10 +266,11 @@ def energy_gain_notices(recording: Record, ledger: LedgerOf, name: Named) -> Ite
     """Yield one notice of the steps with impacts in which the energy rose, by the states and by the ledger."""
     allowed, rows = GAIN * recording.kinetic[:-1], recording.rows
     steps = np.flatnonzero(np.diff(recording.kinetic + recording.potential) > allowed)
-    # In most runs no energy rises, and no table and no ledger is made.
-    if steps.size:
-        struck = (rows["contact_restitution"] > 0.0) & (rows["contact_impulse_normal"] > 0.0)
-        steps = np.intersect1d(steps, rows["contact_step"][struck])
+    # In most runs no energy rises, or no contact bounces, and no table and no ledger is made.
+    if not steps.size or not (read_column(rows, "contact_restitution") > 0.0).any():
+        return
+    struck = (rows["contact_restitution"] > 0.0) & (rows["contact_impulse_normal"] > 0.0)
+    steps = np.intersect1d(steps, rows["contact_step"][struck])
     if steps.size:
         gained = ledger().impact + ledger().friction
         steps = steps[gained[steps] > allowed[steps]]
@@ -381,8 +383,8 @@ def product_gains(recording: Record, ledger: LedgerOf) -> Iterator[Notice]:
     method are excluded. The energy is the ledger's, without the part of the weights: half the change of their work.
     """
     world, h = recording.world, recording.h
-    trees = np.flatnonzero(free_kinds(world) != FREE_EULER)
-    if not trees.size or not h.size:
+    trees = np.flatnonzero(world_arrays(world).packed.free[:, FREE_KIND] != FREE_EULER)
+    if not trees.size or not h.size or np.max(h) * np.max(np.abs(recording.v)) <= TURN:
         return
     starts, speeds = world.tree_starts, np.maximum(np.abs(recording.v[:-1]), np.abs(recording.v[1:]))
     turned = h[:, None] * np.maximum.reduceat(speeds, starts[:-1], axis=1)[:, trees]

@@ -62,7 +62,7 @@ def tau_at(tau: Tau, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
     """Return the applied force (nv,) of a step that begins at (q, v)."""
     value = tau(time, q.copy(), v.copy()) if callable(tau) else np.zeros(v.size) if tau is None else tau
     if is_finite_array(value, v.shape):
-        return np.asarray(value)
+        return value
     field = f"tau at time {time:.9g}" if callable(tau) else "tau"
     return finite_array(value, field, v.shape, SimulationConfigError)
 
@@ -118,9 +118,10 @@ class StepCallbacks:
         self._constant = self.constant_targets(numbers)
         #: whether there is an applied force
         self.with_tau = tau is not None
+        # Whether some user code depends on the end of the step.
+        self._ends = bool(motions or self._functions or self._custom)
         #: whether user code must be called in every step
-        has_law = callable(tau) or self._law is not None
-        self.needs_callback = has_law or bool(supply or motions or self._functions or self._custom)
+        self.needs_callback = callable(tau) or self._law is not None or bool(supply) or self._ends
 
     def _drive(self, name: str) -> int:
         """Return the number of the drive with this name; raise `SimulationConfigError` if there is none."""
@@ -166,7 +167,8 @@ class StepCallbacks:
             if wanted is None:
                 raise SimulationConfigError(f"targets{when}", "must be an array of all or numbers by name, got None")
             joints.target[:] = self.constant_targets(wanted, when)
-        self.call_at_end(work, joints, time, h)
+        if self._ends:
+            self.call_at_end(work, joints, time, h)
         return work
 
     def call_at_end(self, work: StepWork, joints: JointRows | None, time: float, h: float) -> None:

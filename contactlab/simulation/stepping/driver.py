@@ -20,14 +20,13 @@ from contactlab.constraint_solver.strategy_solver import MAX_SECONDS
 from contactlab.simulation.stepping.callbacks import Motions, StepCallbacks, Supply, Targets, Tau
 from contactlab.simulation.stepping.island_view import IslandView
 from contactlab.simulation.stepping.kernels import layout
-from contactlab.simulation.stepping.memory import LITTLE
 from contactlab.simulation.stepping.prepared import prepare
 from contactlab.simulation.stepping.step_buffers import StepBuffers
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import check_type
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
-from lcp.interruptible import cpu_seconds
+from lcp.interruptible import cpu_seconds, raise_if_cancelled
 
 #: Seconds after which the loop returns to handle Ctrl-C, unless one step takes longer.
 MAX_BLOCKING_SECONDS = 0.05
@@ -87,6 +86,8 @@ class Driver(StepBuffers):
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
         #: the memory error of the last step that could not be allocated
         self.no_room: MemoryError | None = None
+        # The last step for which user code was called, in a list, because attributes take long to set.
+        self._asked_of = [-1]
         # The last step that needed a long solve, and the CPU seconds at its start.
         self._long = -1, 0.0
         # Steps that took less than BRIEF.
@@ -124,7 +125,7 @@ class Driver(StepBuffers):
         """Drop the results of the external solver and of user code, because another run begins."""
         self.last_result = None
         self._long = -1, 0.0
-        self._asked_of = -1
+        self._asked_of[0] = -1
 
     def advance(self, steps: int | None = None, reason: int | None = None) -> bool:
         """Run until a chunk is full, the steps are done or one failed; return True if the run can continue.
@@ -140,7 +141,7 @@ class Driver(StepBuffers):
 
         The chunk must have capacity for one step and no limit, and ``looks`` must be set.
         """
-        return self._run(end) != layout.OK or self.looks.item(layout.LOOK) != 0
+        return self._run(end) != layout.OK or self._flags[layout.LOOK] != 0
 
     def form(self, island: int) -> IslandView:
         """Form the problem of one island of the next step, without solving any; needs ``external``.
@@ -187,17 +188,17 @@ class Driver(StepBuffers):
         try:
             while True:
                 if reason is None:
-                    step = self._step[0]
-                    if self._asked.needs_callback:
+                    step, asks = self._step[0], self._asked.needs_callback
+                    if asks:
                         self._call_users(limit, step)
                     else:
-                        self._aim[0] = limit if limit - step <= self._portion else step + self._portion
-                    loop = self._held or self.bound_loop()
-                    reason = loop() if limit - step <= 1 else self._enter(step)
+                        self._aim[0] = min(limit, step + self._portion)
+                    loop = (self._held or self.bound_loop()).call
+                    reason = loop() if asks or limit - step <= 1 else self._enter(loop, step)
                 if reason == layout.OK:
-                    if self._step[0] >= limit or self.looks[layout.LOOK] or self.time >= self._end:
+                    if self._step[0] >= limit or self._flags[layout.LOOK] or self._clock[0] >= self._end:
                         return reason
-                    cpu_seconds()  # in a batch, raises if the caller has been interrupted
+                    raise_if_cancelled()
                 elif not self._serve(reason):
                     return reason
                 reason = None
@@ -206,10 +207,10 @@ class Driver(StepBuffers):
             self.restart_step()
             raise
 
-    def _enter(self, first: int) -> int:
+    def _enter(self, loop: Callable[[], int], first: int) -> int:
         """Enter the loop at step ``first``, and measure how many steps it makes in MAX_BLOCKING_SECONDS."""
         clock = time.perf_counter()
-        reason: int = self.bound_loop()()
+        reason = loop()
         made, seconds = self.step - first, time.perf_counter() - clock
         if made:
             self._portion = max(1, min(2 * self._portion, int(MAX_BLOCKING_SECONDS * made / max(seconds, 1e-9))))
@@ -218,26 +219,29 @@ class Driver(StepBuffers):
     def _call_users(self, limit: int, step: int) -> None:
         """Call user code for the step after ``step``, at most up to ``limit``; the loop makes only this step."""
         if self._stage[0] == layout.BEGIN:
-            full = self._used[0][0] >= self._chunk_steps and not self.looks[layout.ALONE]
-            if full or step >= limit or self.time >= self._end:
+            full = self._used[0][0] >= self._chunk_steps and not self._flags[layout.ALONE]
+            now = self._clock[0]
+            if full or step >= limit or now >= self._end:
                 self._aim[0] = limit
                 return
-            if self._asked_of != step:
-                self.work = self._asked.call_at_start(self.work, self.joints, self.time, self.h)
-                self._asked_of = step
+            if self._asked_of[0] != step:
+                work = self._asked.call_at_start(self.work, self.joints, now, self.h)
+                if work is not self.work:
+                    self.work = work
+                self._asked_of[0] = step
         self._aim[0] = step + 1
 
     def _serve(self, reason: int) -> bool:
         """Do what the loop requests; return False if the caller must do it, or it is impossible."""
-        control = self.control
-        if reason == layout.NEED_SPACE and control.short == layout.SHORT_OF_CODE:
-            self.compile_stage(int(control.wanted))
-        elif reason == layout.NEED_SPACE and control.short == layout.SHORT_OF_ROWS:
-            if control.chunk_steps:
+        short = self._short[0] if reason == layout.NEED_SPACE else None
+        if short == layout.SHORT_OF_ROWS:
+            if self._used[0][0]:
                 return False
             # The chunk is empty: this step has more contacts than the chunk has rows.
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-        elif reason == layout.NEED_SPACE:
+        elif short == layout.SHORT_OF_CODE:
+            self.compile_stage(int(self.control.wanted))
+        elif short is not None:
             return self._has_room_for(self.grow)
         elif self._external:
             return False
@@ -344,8 +348,6 @@ def acquire_driver(
 
 def release_driver(driver: Driver) -> None:
     """Keep a driver whose run has finished for reuse, without rows and user code, unless its memory is large."""
-    if driver.work.external_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
-        return
-    prepared = driver.prepared
-    driver.configure_run(StepCallbacks(prepared.world, None, None, None, prepared.motions), 1, None, None)
-    _LAST.driver = driver
+    if driver.is_small:
+        driver.drop_run()
+        _LAST.driver = driver

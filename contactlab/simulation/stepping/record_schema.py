@@ -295,7 +295,7 @@ def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) ->
     packed, W, energy = world_arrays(world).packed, workspace(world.model), np.zeros(2)
     q, v = state.q.copy(), state.v.copy()
     fill_frames(packed.ints, packed.floats, q, v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, W)
-    compute_energies(packed, W, q, v, np.zeros(11), energy)
+    compute_energies(packed, W, q, v, energy)
     ids = np.array(state.contact_ids)
     return {
         "time": np.array([state.time]),

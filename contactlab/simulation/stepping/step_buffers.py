@@ -12,6 +12,7 @@ from contactlab.simulation.stepping.callbacks import StepCallbacks, Wanted
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import Chunk
 from contactlab.simulation.stepping.memory import (
+    LITTLE,
     allocate_buffers,
     grow_island,
     new_moments,
@@ -88,6 +89,8 @@ class StepBuffers:
 
         # The bound call of the loop, and the types of its arguments.
         self._held: BoundCall | None = None
+        # Rows and callbacks of a driver that no run uses; made when a run is first dropped.
+        self._unused: tuple[Chunk, StepCallbacks] | None = None
         self._known: dict[int, tuple[Any, Any]] = {}
         # The data of worlds that were switched away from.
         self._others: dict[Prepared, tuple[Any, ...]] = {}
@@ -103,11 +106,15 @@ class StepBuffers:
             memoryview(self._control[name])  # type: ignore[arg-type]
             for name in names
         )
+        self._short = memoryview(self._control["short"])  # type: ignore[arg-type]
         self._places: tuple[Chunk | None, dict[str, Any]] = None, {}
-        self._h, self._now = self._parameters["h"], self._parameters["time"]
+        self._now = self._parameters["time"]
+        self._clock: Any = memoryview(self._now)  # type: ignore[arg-type]
+        self._h: Any = memoryview(self._parameters["h"])  # type: ignore[arg-type]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
         #: whether each step is alone in its chunk, and which of these must be inspected: see `kernels.layout`
         self.looks = np.zeros(4, dtype=np.int64)
+        self._flags = memoryview(self.looks)  # type: ignore[arg-type]
         #: configuration (nq,) and velocity (nv,) before the last step alone
         self.q_before, self.v_before = np.zeros(world.nq), np.zeros(world.nv)
         #: replaced by another object whenever an array has grown
@@ -133,6 +140,14 @@ class StepBuffers:
         asked.write_constants(self.work, self.joints)
         self._uncertified[0] = 0
         self.chunk = self._new_chunk(self.work.contact_int.shape[0])
+
+    def drop_run(self) -> None:
+        """Drop the rows and the user code of a finished run; `configure_run` must prepare the next one."""
+        if self._unused is None:
+            world, stepper = self.prepared.world, self._stepper
+            rows = new_chunk(world, stepper, 1, 0, with_tau=False)
+            self._unused = rows, StepCallbacks(world, None, None, None, self.prepared.motions)
+        self.chunk, self._asked = self._unused
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; an argument of the loop is also exchanged in its bound call.
@@ -238,6 +253,11 @@ class StepBuffers:
             used[0] = 0
 
     @property
+    def is_small(self) -> bool:
+        """Return True if the memory is small enough to be kept for another run."""
+        return not self.work.external_int.size and sum(one.nbytes for one in (*self.work, *self.island)) <= LITTLE
+
+    @property
     def needs_callback(self) -> bool:
         """Return True if the loop must return to Python in every step."""
         return self._asked.needs_callback
@@ -270,12 +290,12 @@ class StepBuffers:
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
-        return float(self._now.item())
+        return float(self._clock[0])
 
     @property
     def h(self) -> float:
         """Size of the step in progress, or of the next one to try [s]."""
-        return float(self._h.item())
+        return float(self._h[0])
 
     def copied(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows as records, which takes a third of the time of separate columns (`rows_of_chunks`)."""

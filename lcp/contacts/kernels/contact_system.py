@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.compiler.views import view_1d
+from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import Floats, Ints, kernel
 
 NOT_PACKED: Final[Floats] = np.zeros(0)
@@ -91,17 +91,31 @@ def dot_of_row(rows: ContactSystem, i: int, x: Floats, y: Floats) -> float:
 
 @kernel(inner=True)
 def dot_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
-    """Return total plus the sum of x_p y_p over a .. b, in order."""
-    for p in range(a, b):
+    """Return total plus the sum of x_p y_p over a .. b, in order; three in an iteration, as a body has six columns."""
+    p = a
+    while p + 3 <= b:
         total += x[p] * y[p]
+        total += x[p + 1] * y[p + 1]
+        total += x[p + 2] * y[p + 2]
+        p += 3
+    while p < b:
+        total += x[p] * y[p]
+        p += 1
     return total
 
 
 @kernel(inner=True)
 def abs_dot_range(a: int, b: int, x: Floats, u: Floats, total: float) -> float:
-    """Return total plus the sum of |x_p| u_p over a .. b, in order."""
-    for p in range(a, b):
+    """Return total plus the sum of |x_p| u_p over a .. b, in order; three in an iteration as in `dot_range`."""
+    p = a
+    while p + 3 <= b:
         total += abs(x[p]) * u[p]
+        total += abs(x[p + 1]) * u[p + 1]
+        total += abs(x[p + 2]) * u[p + 2]
+        p += 3
+    while p < b:
+        total += abs(x[p]) * u[p]
+        p += 1
     return total
 
 
@@ -119,11 +133,21 @@ def dot_and_terms_on(
 ) -> tuple[float, float]:
     """Return ``total`` plus the sum of x_p y_p, and ``terms`` plus the sum of |x_p z_p|, over a .. b.
 
-    It has the bits of `dot_range` and `abs_terms_range`, but reads x once.
+    It has the bits of `dot_range` and `abs_terms_range`, but reads x once; three in an iteration as in `dot_range`.
     """
-    for p in range(a, b):
+    p = a
+    while p + 3 <= b:
         total += x[p] * y[p]
         terms += abs(x[p] * z[p])
+        total += x[p + 1] * y[p + 1]
+        terms += abs(x[p + 1] * z[p + 1])
+        total += x[p + 2] * y[p + 2]
+        terms += abs(x[p + 2] * z[p + 2])
+        p += 3
+    while p < b:
+        total += x[p] * y[p]
+        terms += abs(x[p] * z[p])
+        p += 1
     return total, terms
 
 
@@ -200,6 +224,26 @@ def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row
         p += 3
     while p < n:
         row[p] += f * x[p] + g * y[p] + h * z[p]
+        p += 1
+
+
+@kernel(inner=True, vectors=True)
+def add_to_three(f: float, g: float, h: float, x: Floats, u: Floats, v: Floats, w: Floats) -> None:
+    """Add f x to u, g x to v and h x to w in place, four columns at a time as in `add_on`."""
+    p = 0
+    while p + 4 <= x.shape[0]:
+        a, b, c, d = x[p], x[p + 1], x[p + 2], x[p + 3]
+        e, i, j, k = u[p] + f * a, u[p + 1] + f * b, u[p + 2] + f * c, u[p + 3] + f * d
+        m, n, o, q = v[p] + g * a, v[p + 1] + g * b, v[p + 2] + g * c, v[p + 3] + g * d
+        r, s, t, y = w[p] + h * a, w[p + 1] + h * b, w[p + 2] + h * c, w[p + 3] + h * d
+        u[p], u[p + 1], u[p + 2], u[p + 3] = e, i, j, k
+        v[p], v[p + 1], v[p + 2], v[p + 3] = m, n, o, q
+        w[p], w[p + 1], w[p + 2], w[p + 3] = r, s, t, y
+        p += 4
+    while p < x.shape[0]:
+        u[p] += f * x[p]
+        v[p] += g * x[p]
+        w[p] += h * x[p]
         p += 1
 
 
@@ -295,7 +339,7 @@ def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> 
     """Return the rows with their entries packed into the workspaces; these are filled already if ``fill`` is False."""
     nv = rows.v_free.shape[0]
     m = rows.nc + rows.nr + rows.nl + rows.lo.shape[0]
-    offsets = ints[: 2 * m].reshape(m, 2)
+    offsets = view_2d(ints, 0, m, 2)
     # Rows are packed if there are many, all of free bodies.
     narrow = m * nv > MANY_ENTRIES
     if narrow:

@@ -15,16 +15,15 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.compiler.kernels import copy_array
-from lcp.compiler.views import view_2d
+from lcp.compiler.kernels import copy_array, fill_array
+from lcp.compiler.views import view_1d, view_2d
 from lcp.contacts.kernels.active_set import SELECTED_WITHIN
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, STICK, FrictionCone, mode_of, tangential_response
-from lcp.contacts.kernels.contact_system import ContactSystem, add_on
+from lcp.contacts.kernels.contact_system import ContactSystem, add_on, add_to_three
 from lcp.contacts.kernels.mode_system import contact_row
 from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import Floats, kernel
-from lcp.kernels.active_set_block import append, border, solve_factored
 
 # Maximum number of proximal points: each leaves a fraction of the rates as small as eps.
 MAX_POINTS: Final = 20
@@ -62,41 +61,98 @@ def all_stick(rows: ContactSystem, polygon: FrictionCone, search: SolverState, p
 @kernel(inner=True)
 def form_delassus(rows: ContactSystem, polygon: FrictionCone, columns: Floats, A: Floats) -> None:
     """Fill A = h J Y' (3 nc, 3 nc) of the contacts' rows along normal and axes; ``columns`` (nv, 3 nc) is scratch."""
-    nv, m = columns.shape
-    for i in range(m):
-        Y = rows.Y[contact_row(rows, polygon, i // CONTACT_DIM, i % CONTACT_DIM)]
+    # h Y' by columns
+    nv = columns.shape[0]
+    for c in range(rows.nc):
+        i = CONTACT_DIM * c
+        first = contact_row(rows, polygon, c, 1)
+        x, y, z = rows.Y[c], rows.Y[first], rows.Y[first + polygon.second_direction]
         for p in range(nv):
-            columns[p, i] = rows.h * Y[p]
-    A[:] = 0.0
-    for i in range(m):
-        J = rows.J[contact_row(rows, polygon, i // CONTACT_DIM, i % CONTACT_DIM)]
+            columns[p, i], columns[p, i + 1], columns[p, i + 2] = rows.h * x[p], rows.h * y[p], rows.h * z[p]
+    # three rows at a time
+    for c in range(rows.nc):
+        i = CONTACT_DIM * c
+        first = contact_row(rows, polygon, c, 1)
+        x, y, z = rows.J[c], rows.J[first], rows.J[first + polygon.second_direction]
+        u, v, w = A[i], A[i + 1], A[i + 2]
+        fill_array(u, 0.0)
+        fill_array(v, 0.0)
+        fill_array(w, 0.0)
         for p in range(nv):
             # Most of a robot's joints do not move this foot.
-            if J[p] != 0.0:
-                add_on(0, m, J[p], columns[p], A[i])
+            if x[p] != 0.0 or y[p] != 0.0 or z[p] != 0.0:
+                add_to_three(x[p], y[p], z[p], columns[p], u, v, w)
+
+
+@kernel(inner=True, vectors=True)
+def subtract_product(p: Floats, A: Floats, s: Floats) -> None:
+    """Subtract sum_i p_i A_i from s, four columns at a time, which the compiler keeps in a vector."""
+    m = s.shape[0]
+    j = 0
+    while j + 4 <= m:
+        out = view_1d(s, j, 4)
+        a, b, c, d = out[0], out[1], out[2], out[3]
+        for i in range(m):
+            row = view_1d(A[i], j, 4)
+            a -= p[i] * row[0]
+            b -= p[i] * row[1]
+            c -= p[i] * row[2]
+            d -= p[i] * row[3]
+        out[0], out[1], out[2], out[3] = a, b, c, d
+        j += 4
+    while j < m:
+        for i in range(m):
+            s[j] -= p[i] * A[i, j]
+        j += 1
+
+
+@kernel(inner=True, vectors=True)
+def add_from(begin: int, factor: float, x: Floats, y: Floats) -> None:
+    """Add ``factor`` x to y in the columns from ``begin`` on, and in up to three before it: four at a time."""
+    p = begin & -4
+    while p + 4 <= x.shape[0]:
+        a, b, c, d = x[p], x[p + 1], x[p + 2], x[p + 3]
+        e, f, g, h = y[p], y[p + 1], y[p + 2], y[p + 3]
+        y[p], y[p + 1], y[p + 2], y[p + 3] = e + factor * a, f + factor * b, g + factor * c, h + factor * d
+        p += 4
+    while p < x.shape[0]:
+        y[p] += factor * x[p]
+        p += 1
 
 
 @kernel(inner=True)
-def take_rows(last: int, factors: Floats, A: Floats, begin: int, row: Floats) -> None:
-    """Subtract sum_i factors_i A_i over i < last from ``row``, in its columns from ``begin`` on."""
-    for i in range(last):
-        add_on(begin, row.shape[0], -factors[i], A[i], row)
+def factor(F: Floats, inverses: Floats) -> bool:
+    """Factor the symmetric F = L D L' in place; return False if F is not positive definite.
 
-
-@kernel(inner=True)
-def factor(F: Floats, pivots: Floats, column: Floats) -> bool:
-    """Factor the symmetric F = L D L' in place, see `border`; False if F is not positive definite.
-
-    Entries left of the diagonal are not used. ``column`` is scratch.
+    Row k becomes row k of D L' from the diagonal on; entries left of it are overwritten and have no meaning.
+    ``inverses`` (m,) gets 1 / D.
     """
     for k in range(F.shape[0]):
-        for j in range(k):
-            column[j] = F[j, k]
-        pivot = border(F, F, pivots, k, True, column, column, F[k, k])
+        row = F[k]
+        pivot = row[k]
         if not pivot > 0.0:
             return False
-        append(F, F, pivots, k, True, column, column, pivot)
+        inverse = 1.0 / pivot
+        inverses[k] = inverse
+        for i in range(k + 1, F.shape[0]):
+            add_from(i, -row[i] * inverse, row, F[i])
     return True
+
+
+@kernel(inner=True)
+def apply_inverse(F: Floats, inverses: Floats, y: Floats) -> None:
+    """Replace y (m,) by F^-1 y, with F factored by `factor`."""
+    # D^-1 L^-1 y
+    m = F.shape[0]
+    for k in range(m):
+        y[k] *= inverses[k]
+        add_on(k + 1, m, -y[k], F[k], y)
+    # L'^-1; from the last column on, because it is known first
+    for k in range(m - 2, -1, -1):
+        row, total = F[k], 0.0
+        for i in range(m - 1, k, -1):
+            total += row[i] * y[i]
+        y[k] -= inverses[k] * total
 
 
 @kernel(inner=True)
@@ -108,7 +164,7 @@ def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: F
     # rates without softness
     for i in range(s.shape[0]):
         s[i] = -load[i]
-    take_rows(p.shape[0], p, A, 0, s)
+    subtract_product(p, A, s)
     # softness of the normals, and the largest rate
     largest = 0.0
     for i in range(s.shape[0]):
@@ -139,7 +195,7 @@ def solve_all_sticking(
     # views of the workspace
     nv, m = rows.v_free.shape[0], CONTACT_DIM * rows.nc
     A, F, vectors = view_2d(search.K, 0, m, m), view_2d(memory, 0, m, m), view_2d(memory, nv * m, 5, m)
-    load, p, s, change, pivots = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
+    load, p, s, change, inverses = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     forces = search.contacts.p
     # present forces and free rates; all contacts must press
     for i in range(m):
@@ -155,12 +211,11 @@ def solve_all_sticking(
     # forces of the sticking contacts with compliance eps
     for i in range(m):
         p[i] = -load[i]
-        for j in range(m):
-            F[i, j] = A[i, j]
+        copy_array(A[i], F[i])
         F[i, i] += eps + (rows.gamma[i // CONTACT_DIM] if i % CONTACT_DIM == 0 else 0.0)
-    if not factor(F, pivots, change):
+    if not factor(F, inverses):
         return False
-    solve_factored(F, F, pivots, m, p)
+    apply_inverse(F, inverses, p)
     # the compliant forces must stick too
     s[:] = 0.0
     if not all_stick(rows, polygon, search, p, s):
@@ -173,7 +228,7 @@ def solve_all_sticking(
     moved = 0.0
     for _ in range(MAX_POINTS):
         copy_array(s, change)
-        solve_factored(F, F, pivots, m, change)
+        apply_inverse(F, inverses, change)
         # step of the forces, and the total motion
         step = 0.0
         for i in range(m):

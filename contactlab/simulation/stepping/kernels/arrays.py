@@ -208,6 +208,7 @@ class StepWork(ArrayTuple):
         "bias": floats("nv"),  # forces of gravity and velocities, on the left-hand side, until M is factorised
         "momentum": floats("nv"),  # M v
         "L": floats("L"),  # the factors of the trees' mass matrices, concatenated
+        "inverse_pivots": floats("nv"),  # 1 / L_jj
         "centers": floats("np", 3),  # m, support points in world axes
         "Mv": floats("nv"),  # M v + h tau_total
         "v_free": floats("nv"),  # M^-1 Mv: the velocity after the step without contacts

@@ -90,11 +90,12 @@ def solve_tree_frame(
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
     L = view_2d(work.L, world.trees[k, TREE_BLOCK], n, n)
+    inverses = work.inverse_pivots[a : a + n]
     first = work.tree_offset[k]
     if is_free_body(branch):
-        solve_three_of_six(L, P, X, first)
+        solve_three_of_six(L, inverses, P, X, first)
         return
-    solve_three(branch, L, P, X, first, scratch)
+    solve_three(branch, L, inverses, P, X, first, scratch)
 
 
 @kernel(inner=True)

@@ -187,7 +187,7 @@ def integrate_step(
         keep_asleep(world, work)
     # its kinematics and energies
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
-    if code != GOOD or not compute_energies(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
+    if code != GOOD or not compute_energies(world, W, work.q_plus, work.v_plus, work.energy):
         control.failure = FAILURE_NOT_FINITE
         return UNSOLVED
     # rows of the record, and the state of the next step

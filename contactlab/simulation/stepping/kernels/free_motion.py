@@ -97,7 +97,7 @@ def turns_fast(world: PackedWorld, W: FloatArray, h: float) -> bool:
 
 @kernel
 def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h: float, parameters: Parameters) -> int:
-    """Fill momentum, L, Mv and v_free; return FAILURE_NONE or a failure code.
+    """Fill momentum, L, its inverse pivots, Mv and v_free; return FAILURE_NONE or a failure code.
 
     The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
     Implicit damping and drives of ``joints`` are then in M and Mv. L has the factors of M, tree by tree. Failure codes
@@ -161,6 +161,8 @@ def free_motion(world: PackedWorld, work: StepWork, joints: JointRows | None, h:
             if singular < 0:
                 singular = a + (SINGULAR - code)
             continue
+        for j in range(b - a):
+            work.inverse_pivots[a + j] = 1.0 / L[j, j]
         # the free velocity
         velocity = work.v_free[a:b]
         copy_array(work.Mv[a:b], velocity)
@@ -261,16 +263,14 @@ def move_free_trees(world: PackedWorld, work: StepWork, h: float, parameters: Pa
 
 
 @kernel
-def compute_energies(
-    world: PackedWorld, W: FloatArray, q: FloatArray, v: FloatArray, sums: FloatArray, energy: FloatArray
-) -> bool:
+def compute_energies(world: PackedWorld, W: FloatArray, q: FloatArray, v: FloatArray, energy: FloatArray) -> bool:
     """Fill ``energy`` (2,), kinetic and potential [J], of the state (q, v) that the head of W is filled for.
 
-    ``sums`` (11,) is scratch. Return False if state or energy are not finite.
+    Return False if state or energy are not finite.
     """
     t = tree(world.ints, world.floats)
     f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
-    energies(t, f.R, f.p, f.V, v, world.fixed, sums, energy)
+    energies(t, f.R, f.p, f.V, v, world.fixed, energy)
     total = energy[0] + energy[1]
     for j in range(q.shape[0]):
         total += q[j]
@@ -396,7 +396,7 @@ def recompute_energy_terms(
         fill_frames(
             world.ints, world.floats, work.q, v[i + 1], view_2d(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W
         )
-        compute_energies(world, work.W, work.q, v[i + 1], work.scratch[6:17], work.energy)
+        compute_energies(world, work.W, work.q, v[i + 1], work.energy)
         kinetic[i] = work.energy[0]
 
 
@@ -417,4 +417,4 @@ def energies_unmoved(
         fill_frames(
             world.ints, world.floats, work.q_plus, v_plus[i], view_2d(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
         )
-        compute_energies(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])
+        compute_energies(world, W, work.q_plus, v_plus[i], out[i])

@@ -4,14 +4,7 @@ import numpy as np
 from urdf_texts import inertial, joint, link, robot
 
 from contactlab.constraint_solver import ContactPoint, VelocityDrive
-from contactlab.multibody import (
-    UrdfModel,
-    kinematics,
-    load_urdf,
-    nonlinear_effects,
-    point_jacobian,
-    point_position,
-)
+from contactlab.multibody import UrdfModel, load_urdf, point_position
 
 LEGS = ("fl", "fr", "rl", "rr")
 HIP, THIGH, KNEE = 0.0, 0.5, -1.0
@@ -76,17 +69,6 @@ def feet(mu: float = 0.5, normal: np.ndarray | tuple[float, ...] = (0.0, 0.0, 1.
 def brakes(model: UrdfModel) -> list[VelocityDrive]:
     """Brakes at every joint, without bounds on their forces."""
     return [VelocityDrive(name) for name, data in model.joint_data.items() if data.v.stop > data.v.start]
-
-
-def holding_torque(model: UrdfModel, q: np.ndarray) -> np.ndarray:
-    """Return joint torques (18,) that keep the stance on its feet, with the smallest foot forces for the trunk."""
-    kin = kinematics(model, q, np.zeros(model.nv))
-    J = np.concatenate([point_jacobian(model, kin, f"{leg}_foot", np.zeros(3)) for leg in LEGS])
-    load = nonlinear_effects(model, kin, kin.v)
-    force = np.linalg.lstsq(J[:, :6].T, load[:6], rcond=None)[0]
-    tau = load - J.T @ force
-    tau[:6] = 0.0
-    return tau
 
 
 def push(model: UrdfModel, q: np.ndarray, force: np.ndarray) -> np.ndarray:

@@ -34,7 +34,6 @@ from contactlab.simulation.scene import load_scene
 Array = np.ndarray
 Law = Callable[[float], Array]
 EXAMPLES = Path(__file__).parents[1] / "examples"
-TURNED = (0.8, 0.2, -0.4, 0.4)
 BOTH = ("pyramid", "cone")
 
 

@@ -109,10 +109,3 @@ def stack(
         m = 4 * k * (1 + nd)
         M[:m, :m] *= h
     return M, q
-
-
-def scaled_definite(rng: np.random.Generator, n: int, spread: float) -> Data:
-    """D M D and D q with M symmetric positive definite and D over ``spread`` powers of ten to both sides."""
-    A = rng.standard_normal((n, n))
-    d = 10.0 ** rng.uniform(-spread, spread, n)
-    return d[:, None] * (A @ A.T + 0.1 * np.eye(n)) * d, d * rng.standard_normal(n)

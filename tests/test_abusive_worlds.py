@@ -65,7 +65,7 @@ def pivoted() -> World:
     rng, builder, material = np.random.default_rng(1), WorldBuilder(), Material(0.5, torsional=0.02, rolling=0.01)
     builder.add_half_space("floor", HalfSpace(), material)
     inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
-    for i in range(10):
+    for i in range(6):
         angle, place = 0.5 * rng.uniform(0.0, 0.7), (*(0.02 * rng.standard_normal(2)), 0.1 + 0.2 * i)
         q, v = (*place, np.cos(angle), 0, 0, np.sin(angle)), (*rng.normal(size=2), -3, 0, 0, 5 * rng.normal())
         builder.add_free_body(f"box {i}", inertia, Box.cube(0.1), material, q=q, v=v)

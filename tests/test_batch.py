@@ -235,18 +235,20 @@ def test_wrong_batches_and_resets_are_refused() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_that_is_interrupted_goes_on(threads: int) -> None:
-    """Each run stands at a state that a run alone has passed."""
-    world, stepper, steps = crate(), TimeStepping(1e-3), 3_000_000
-    batch = Batch(world, stepper, [world.initial_state()] * 3, threads=threads)
-    batch.step()
+    """Each run stands at a state that a run alone has passed, and continues in its own world."""
+    worlds, stepper = [crate(mu=mu) for mu in (0.1, 0.5, 0.9)], TimeStepping(1e-3)
+    push = np.tile([4.0, 0, 0, 0, 0, 0], (3, 1))
+    batch = Batch(worlds, stepper, threads=threads)
+    batch.step(push)
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     clock = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
-        batch.step(n=steps)
+        batch.step(push, n=3_000_000)
     assert time.perf_counter() - clock < 2.0
-    batch.step(n=99)
-    np.testing.assert_array_equal(batch.q, [simulate(world, stepper, steps=100).q[-1]] * 3)
+    batch.step(push, n=299)
+    for world, q in zip(worlds, batch.q, strict=True):
+        np.testing.assert_array_equal(q, simulate(world, stepper, steps=300, tau=push[0]).q[-1])
 
 
 def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,6 +269,4 @@ def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: 
             batch.step(taus, n=70)
     batch.step(taus, n=70)
     for i, world in enumerate(worlds):
-        run = Simulation(world, stepper)
-        run.step(taus[i], n=int(batch.steps[i]))
-        np.testing.assert_array_equal(batch.q[i], run.q)
+        np.testing.assert_array_equal(batch.q[i], alone(world, stepper, [taus[i]] * int(batch.steps[i])).q)

@@ -1,6 +1,7 @@
 """The benchmarks: children that are ended at their limit, tables that grow, and figures that name their script."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -44,23 +45,6 @@ ROOT = Path(__file__).resolve().parents[1]
 every = importlib.import_module("all")
 
 
-def sections(page: Path) -> dict[str, str]:
-    """Text by heading; code is of its section."""
-    found: dict[str, str] = {}
-    heading, fenced = "", False
-    for line in page.read_text(encoding="utf-8").splitlines():
-        fenced ^= line.startswith("```")
-        if line.startswith("#") and not fenced:
-            heading = line.strip("# ")
-        found[heading] = f"{found.get(heading, '')}{line}\n"
-    return found
-
-
-def page_of(name: str) -> Path:
-    """A page by its name."""
-    return ROOT / name if name == "README.md" else ROOT / "docs" / name
-
-
 def maker(command: str) -> str:
     """Return the text that a page must contain: the script, or the command."""
     words = command.split()
@@ -83,5 +67,7 @@ def test_a_figure_is_named_where_it_stands(figure):
     """The page has the heading, and names below it the script or command that made the figures."""
     for feed in figure.feeds:
         name, heading = feed.split(": ", 1)
-        text = sections(page_of(name))[heading]
+        page = ROOT / name if name == "README.md" else ROOT / "docs" / name
+        text = re.split(rf"^#+ {re.escape(heading)}$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
+        text = re.split(r"^##+ ", text, flags=re.MULTILINE)[0]
         assert maker(figure.command) in text, f"{feed} does not name {maker(figure.command)}"

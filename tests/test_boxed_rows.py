@@ -7,49 +7,13 @@ import pytest
 from boxed import BOUNDS, INF, H, box_fields, dense_box, dense_vector, random_problem, slider, solved
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import assert_messages
 
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver
-from contactlab.constraint_solver.discretized import form_discretized_lcp
 from contactlab.constraint_solver.forces import certify_forces
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 # --- one mass in closed form ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize(
-    ("v", "push", "force", "v_plus"),
-    [
-        (0.0, 3.0, -3.0, 0.0),  # sticks: friction balances the push
-        (0.0, -4.9, 4.9, 0.0),
-        (0.0, 9.0, -5.0, 0.04),  # breaks away: (9 - 5) h / m
-        (0.0, -9.0, 5.0, -0.04),
-        (1.0, 0.0, -5.0, 0.95),  # slides and slows down
-        (-1.0, 2.0, 5.0, -0.93),
-        (0.04, 0.0, -4.0, 0.0),  # stops within the step
-        (0.0, 0.0, 0.0, 0.0),
-    ],
-)
-def test_dry_friction_of_a_joint(v: float, push: float, force: float, v_plus: float) -> None:
-    """|fB| <= 5 N: the force that stops the mass if it is less, else 5 N against the motion."""
-    solution = ConstraintSolver().solve_discretized_problem(slider(v, push, lo=[-5.0], hi=[5.0]), H)
-    np.testing.assert_allclose(solution.forces.fB, [force], atol=1e-14)
-    np.testing.assert_allclose(solution.v_plus, [v_plus], atol=1e-15)
-    np.testing.assert_allclose(solution.generalized_force, [force], atol=1e-14)
-    assert solution.certificate.holds(1e-13)
-
-
-@pytest.mark.parametrize(("target", "load"), [(0.05, 0.0), (0.5, 0.0), (-0.5, 0.0), (0.02, -12.0), (0.0, 40.0)])
-def test_a_drive_of_limited_force(target: float, load: float) -> None:
-    """kB = -target: the drive reaches its velocity, or pushes as hard as it can."""
-    data = slider(0.0, load, kB=[-target], lo=[-10.0], hi=[10.0])
-    solution = ConstraintSolver().solve_discretized_problem(data, H)
-    wanted = 2.0 * target / H - load
-    np.testing.assert_allclose(solution.forces.fB, [np.clip(wanted, -10.0, 10.0)], atol=1e-13)
-    if abs(wanted) <= 10.0:
-        np.testing.assert_allclose(solution.v_plus, [target], atol=1e-15)
 
 
 @pytest.mark.nojit
@@ -69,30 +33,25 @@ def test_every_kind_of_bounds(name: str, gamma: float, v: float) -> None:
         assert solution.certificate.holds(1e-12)
 
 
-def test_the_lcp_of_one_row_of_each_kind() -> None:
-    """Sizes, signs and places: x of all rows that are not given, then y of those with two bounds or none."""
-    kinds = {"B": np.eye(5), "lo": [1.0, -2.0, -INF, -4.0, -INF], "hi": [1.0, INF, 3.0, 6.0, INF]}
-    data = ConstraintVelProblemData(M=np.eye(5), Mv=[0.1, 0.2, 0.3, 0.4, 0.5], gammaB=[5.0] * 5, **kinds)
-    formed = form_discretized_lcp(data, 2.0)
-    MM = np.diag([7.0, 7.0, 7.0, 7.0, 0.0, 7.0])  # h / m + gammaB; x of rows 1 to 4, y of rows 3 and 4
-    MM[2, 4], MM[4, 2] = 1.0, -1.0
-    MM[3, 5] = MM[5, 3] = -7.0
-    assert np.array_equal(formed.MM, MM)
-    assert not np.signbit(formed.MM[formed.MM == 0.0]).any()
-    np.testing.assert_allclose(formed.qq, [0.2 - 14.0, -(0.3 + 21.0), 0.4 - 28.0, 0.5, 10.0, -0.5], rtol=1e-15)
-
-
 # --- all classes together, against the dense mixed problem ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize(("nb", "soft"), [(0, True), (2, True), (2, False)])
-def test_all_classes_solve_the_dense_mixed_problem(seed: int, nb: int, soft: bool) -> None:
-    """With contacts, friction, a limit, bilateral and boxed rows the solution satisfies the stated problem."""
-    data = random_problem(seed, nb=nb, soft=soft)
+@pytest.mark.parametrize(("nb", "more", "soft"), [(0, 0, True), (2, 0, True), (2, 0, False), (2, 3, True)])
+def test_all_classes_solve_the_dense_mixed_problem(seed: int, nb: int, more: int, soft: bool) -> None:
+    """With contacts, friction, a limit, bilateral rows, more that repeat them, and boxed rows it solves what is stated.
+
+    The units of the bilateral rows are any.
+    """
+    plain = data = random_problem(seed, nb=nb, soft=soft)
+    if more:  # the first is repeated by none
+        mixing = np.vstack((np.eye(nb), np.eye(nb)[-1:] * np.random.default_rng(seed).normal(size=(more, 1))))
+        mixing *= 10.0 ** np.linspace(-9, 9, nb + more)[:, None]
+        data = random_problem(seed, nb=nb, soft=soft, G=mixing @ (plain.G @ np.eye(6)), kG=mixing @ plain.kG)
     solution = ConstraintSolver().solve_discretized_problem(data, H)
     residuals = lcp.residuals(dense_box(data, H), dense_vector(data, solution))
-    assert residuals.scaled < 1e-12
+    assert residuals.scaled < (1e-10 if more else 1e-12)
+    assert np.abs(plain.G @ solution.v_plus + plain.kG).max(initial=0.0) < 1e-9
     assert solution.certificate.worst < 1e-10
     assert ((data.lo <= solution.forces.fB) & (solution.forces.fB <= data.hi)).all()
 
@@ -107,7 +66,7 @@ BOX = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     nc=st.integers(0, 1),
@@ -179,19 +138,6 @@ def test_order_units_and_direction_of_rows_do_not_matter(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("nb", [0, 2])
-def test_a_row_given_twice_with_shared_bounds_is_the_row_once(seed: int, nb: int) -> None:
-    """Each row twice, with a third and two thirds of the bounds: the same generalised force."""
-    data = random_problem(seed, nb=nb, gammaB=[0.0] * 3)
-    box = {name: np.concatenate((value, value)) for name, value in box_fields(data).items()}
-    share = np.repeat([1.0 / 3.0, 2.0 / 3.0], 3)
-    twice = random_problem(seed, nb=nb, **(box | {"lo": share * box["lo"], "hi": share * box["hi"]}))
-    before, after = solved(data), solved(twice)
-    np.testing.assert_allclose(after.v_plus, before.v_plus, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(after.generalized_force, before.generalized_force, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(6))
 def test_limits_and_equations_are_boxed_rows_too(seed: int) -> None:
     """A limit is a row with bounds (0, inf), a bilateral row one without bounds: the same motion and forces."""
     data = random_problem(seed, nl=2, nb=2, nbox=0)
@@ -240,41 +186,6 @@ def test_bounds_far_beyond_the_force_do_not_spoil_it(bound: float) -> None:
 
 
 # --- helpers, warm starts, base and update ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("nb", [0, 2])
-def test_forces_unpacked_from_an_lcp_vector(nb: int) -> None:
-    """The solver's z gives its forces; they move the body and add up through all rows; wrong lengths are named."""
-    data = random_problem(2, nb=nb)
-    formed = form_discretized_lcp(data, H)
-    solution = solved(data)
-    populate = ConstraintSolver.populate_packed_constraint_forces_from_lcp_solution
-    forces = populate(data, formed, solution.result.z, H)
-    assert np.array_equal(forces.packed(), solution.forces.packed())
-    change = H * ConstraintSolver.compute_generalized_velocity_change(data, forces)
-    np.testing.assert_allclose(data.solve_inertia(data.Mv) + change, solution.v_plus, atol=1e-12)
-    wanted = sum(getattr(data, row).T @ getattr(forces, f"f{row}") for row in "NFLGB")
-    np.testing.assert_allclose(solution.generalized_force, wanted, atol=1e-11)
-    np.testing.assert_allclose(
-        ConstraintSolver.compute_generalized_force_from_constraint_forces(data, forces), wanted, atol=1e-11
-    )
-    assert_messages(
-        ProblemDataError,
-        ("variables x, y of the boxed rows, or", lambda: populate(data, formed, [1.0], H)),
-        ("variables x, y of the boxed rows", lambda: ConstraintSolver().solve_discretized_problem(data, H, z0=[1.0])),
-    )
-
-
-def test_any_boxed_force_wrong_by_a_millinewton_is_seen() -> None:
-    """Each boxed force in turn changed, the motion recomputed: the certificate rises far above rounding."""
-    data = random_problem(4)
-    solution = solved(data)
-    first = data.nc + data.nr + data.nl + data.nb
-    for b in range(data.nbox):
-        packed = solution.forces.packed()
-        packed[first + b] += 1e-3
-        v_plus = data.blocks().v_free + H * packed @ data.blocks().Y
-        assert certify_forces(data, H, solution.result.z.copy(), packed, v_plus).worst > 1e-6, b
 
 
 def test_values_that_are_not_finite_are_not_certified() -> None:

@@ -1,13 +1,10 @@
 """Bilateral rows in problem data against constrained dynamics, and Delassus matrices of large models."""
 
-import time
-import tracemalloc
-
 import numpy as np
 import pytest
+from custom_constraints import Driven
 from trees import random_tree
 
-import lcp
 from contactlab import ConstraintSolver, EqualCompliance
 from contactlab.constraint_solver import ContactPoint, Stabilisation, delassus, problem_data_from, softening
 from contactlab.constraint_solver.kernels import discretized_lcp
@@ -27,7 +24,6 @@ from contactlab.multibody import (
 from contactlab.multibody.constraints import (
     ConstraintSet,
     ContactConstraint,
-    CustomConstraint,
     DistanceConstraint,
     LoopConstraint,
     constraint_gamma,
@@ -137,33 +133,10 @@ def test_loops_that_give_way_are_boxed_rows_without_bounds() -> None:
     assert problem.acceleration.nb == len(cs)  # rigid there
 
 
-class Lift(CustomConstraint):
-    """Holds the height of a body to an amplitude times sin(t)."""
-
-    rows = 1
-    name = "lift"
-
-    def __init__(self, level: str = "position") -> None:
-        self.level = level
-
-    def jacobian(self, model, q):
-        from contactlab.multibody import point_jacobian
-
-        return point_jacobian(model, q, "b2", np.zeros(3))[2:3]
-
-    def gamma(self, model, q, v, t: float = 0.0):
-        from contactlab.multibody import point_bias_acceleration
-
-        return -point_bias_acceleration(model, q, v, "b2", np.zeros(3))[2:3] - 0.3 * np.sin(t)
-
-    def velocity_error(self, model, q, v, t: float = 0.0):
-        return self.jacobian(model, q) @ v - 0.3 * np.cos(t)
-
-
 def test_time_varying_rows_bring_their_rate() -> None:
     """At velocity level kG is phi_t: the step ends at the prescribed speed at time t."""
     model, q, v, tau, _ = case(3)
-    cs = ConstraintSet(model, [Lift()])
+    cs = ConstraintSet(model, [Driven()])
     problem = problem_data_from(model, q, v, tau, loops=cs, h=1e-3, t=0.5)
     np.testing.assert_allclose(problem.velocity.kG, -0.3 * np.cos(0.5), atol=1e-12)
     step = SOLVER.solve_discretized_problem(problem.velocity, 1e-3)
@@ -173,7 +146,9 @@ def test_time_varying_rows_bring_their_rate() -> None:
 def test_rows_of_accelerations_alone_change_velocities_by_h_gamma() -> None:
     """A constraint without velocity level gives G v+ = G v + h gamma over a step, and no row in an impact."""
     model, q, v, tau, _ = case(3)
-    cs = ConstraintSet(model, [Lift("acceleration")])
+    driven = Driven()
+    driven.level = "acceleration"
+    cs = ConstraintSet(model, [driven])
     G, h, t = constraint_jacobian(model, q, cs), 1e-3, 0.9
     gamma = constraint_gamma(model, q, v, cs, t=t)
     assert abs(gamma[0]) > 0.1
@@ -184,38 +159,22 @@ def test_rows_of_accelerations_alone_change_velocities_by_h_gamma() -> None:
 
 
 def test_forces_on_a_body_include_those_of_loops() -> None:
-    """The loop's forces on predecessor and successor are opposite, at the point that they share."""
+    """Forces and moments of a weld on predecessor and successor are opposite, at the point that they share."""
     model, q, v, tau, cs = case(4)
-    ball = ConstraintSet(model, cs.constraints[:3])
-    problem = problem_data_from(model, q, v, tau, loops=ball)
+    ball = cs.constraints[0]
+    weld = ConstraintSet(
+        model, [LoopConstraint("b1", "b5", ball.X_p, ball.X_s, axis, name="weld") for axis in np.eye(6)]
+    )
+    problem = problem_data_from(model, q, v, tau, loops=weld)
     solution = SOLVER.solve_constraint_problem(problem.acceleration)
     at = point_position(model, q, "b5", [0.1, 0.0, 0.2])
     one, other = problem.forces_on("b5", solution, about=at), problem.forces_on("b1", solution, about=at)
-    np.testing.assert_allclose(one.force, -other.force, atol=1e-9)
-    np.testing.assert_allclose([one.moment, other.moment], 0, atol=1e-9)
-    assert np.linalg.norm(one.force) == pytest.approx(np.linalg.norm(solution.forces.fG))
-    assert [row.label for row in problem.rows.acceleration.G] == list(ball.labels)
-
-
-def test_moments_of_loops_are_part_of_what_bears_on_a_body() -> None:
-    """A weld carries a moment: it is -I alpha of the free body it holds, about its centre of mass."""
-    from contactlab.multibody import ModelBuilder, RigidInertia, joints
-
-    builder = ModelBuilder(gravity=(0.0, 0.0, 0.0))
-    inertia = RigidInertia.solid_box(2.0, (0.1, 0.2, 0.3))
-    for name in ("one", "two"):
-        builder.add_body(name, joint=joints.FloatingBase(), inertia=inertia)
-    model = builder.build()
-    weld = [
-        LoopConstraint("one", "two", Transform(p=(0.5, 0, 0)), Transform(), axis, name="weld") for axis in np.eye(6)
-    ]
-    q, tau = model.neutral, np.zeros(12)
-    q[7] = 0.5
-    tau[3] = 3.0  # turns body one about the line through both
-    problem = problem_data_from(model, q, np.zeros(12), tau, loops=ConstraintSet(model, weld))
-    solution = SOLVER.solve_constraint_problem(problem.acceleration)
-    np.testing.assert_allclose(problem.forces_on("two", solution).moment, [1.5, 0, 0], atol=1e-12)
-    np.testing.assert_allclose(problem.forces_on("one", solution).moment, [-1.5, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(one.force, -other.force, atol=1e-8)
+    np.testing.assert_allclose(one.moment, -other.moment, atol=1e-8)
+    for found, rows in ((one.moment, solution.forces.fG[:3]), (one.force, solution.forces.fG[3:])):
+        assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(rows))
+        assert np.linalg.norm(found) > 0.01
+    assert [row.label for row in problem.rows.acceleration.G] == list(weld.labels)
 
 
 UP = (0.0, 0.0, 1.0)
@@ -275,40 +234,14 @@ def test_branches_that_share_nothing_do_not_couple() -> None:
     assert (towers[i] == towers[j]).all()
 
 
-@pytest.mark.slow
-def test_a_frictionless_pile_of_a_thousand_boxes_is_stated_and_solved() -> None:
-    """6000 velocities, 4000 contacts: under 5 s and 200 MB in all, and each tower's contacts carry its weights."""
-    model, q, contacts = pile(1000)
-    small = pile(20)
-    for size in (small, (model, q, contacts), (model, q, contacts)):  # the first two compile what the last one needs
-        tracemalloc.start()
-        clock = time.process_time()
-        h = 1e-2
-        problem = problem_data_from(size[0], size[1], np.zeros(size[0].nv), contacts=size[2], h=h)
-        data = problem.velocity
-        W = problem.delassus("N").matrix()
-        result = lcp.solve(lcp.LCP(h * W, data.N @ data.solve_inertia(data.Mv) + data.kN))
-        spent, memory = time.process_time() - clock, tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert (data.nv, data.nc) == (6000, 4000)
-    assert spent < 5.0
-    assert memory < 200e6  # one dense M would take 288 MB, one dense W 128 MB
-    assert W.nnz < 20 * 4000
-    assert result.solved
-    carried = result.z.reshape(100, 10, 4).sum(axis=2)
-    np.testing.assert_allclose(carried, np.tile(G * np.arange(10, 0, -1), (100, 1)), rtol=1e-7)
-    v_plus = data.solve_inertia(data.Mv + h * (data.N.T @ result.z))
-    np.testing.assert_allclose(v_plus, 0.0, atol=1e-9)
-
-
 def test_a_pile_with_friction_is_solved_without_a_dense_matrix(monkeypatch) -> None:
-    """200 boxes, 800 contacts of equal compliance: each corner of a face carries a quarter of the load above."""
-    model, q, contacts = pile(200)
+    """60 boxes, 240 contacts of equal compliance: each corner of a face carries a quarter of the load above."""
+    model, q, contacts = pile(60)
     rubbing = [ContactPoint(c.body_b, c.point, c.normal, body_a=c.body_a, mu=0.5) for c in contacts]
     problem = problem_data_from(model, q, np.zeros(model.nv), contacts=rubbing, h=1e-2)
-    np.testing.assert_array_equal(problem.velocity.tree_starts, np.arange(0, 1201, 6))
+    np.testing.assert_array_equal(problem.velocity.tree_starts, np.arange(0, 361, 6))
     monkeypatch.setattr(discretized_lcp, "assemble_lcp", None)
     solution = ConstraintSolver(EqualCompliance()).solve_discretized_problem(problem.velocity, 1e-2)
-    carried = solution.forces.fN.reshape(20, 10, 4)
-    np.testing.assert_allclose(carried, np.tile(0.25 * G * np.arange(10, 0, -1)[:, None], (20, 1, 4)), rtol=1e-6)
+    carried = solution.forces.fN.reshape(6, 10, 4)
+    np.testing.assert_allclose(carried, np.tile(0.25 * G * np.arange(10, 0, -1)[:, None], (6, 1, 4)), rtol=1e-6)
     assert solution.certificate.holds(1e-9)

@@ -54,17 +54,6 @@ def test_each_way_to_an_answer_has_its_word(world, stepper, choice):
     assert (f"{missed} of {asked} islands not selected" in str(recording.statistics)) == (asked > 0)
 
 
-def test_drives_alone_leave_nothing_to_select():
-    """An island without a contact."""
-    world = grasp(1, 0.5)
-    start = world.initial_state().q.copy()
-    start[2] += 1.0
-    recording = simulate(world, TimeStepping(2e-3), steps=3, state=world.initial_state(q=start))
-    assert np.all(recording.certificates.n_contacts == 0)
-    assert np.all(recording.certificates.choice == ForceChoice.ANY)
-    check_public_path(recording)
-
-
 def test_a_pile_tells_its_fall_backs():
     """Islands without the selected forces are marked."""
     recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)

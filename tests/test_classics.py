@@ -59,14 +59,12 @@ def test_newtons_cradle__is_a_matter_of_the_law(classic: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("count", [9, 15])
-def test_arch__stands_from_its_least_thickness_on(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arch__stands_from_its_least_thickness_on(count: int, classic: ModuleType) -> None:
     """Half a per cent thicker it keeps still, thinner it falls; of many stones the least is Milankovitch's."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    arch = importlib.import_module("arch")
-    limit = arch.least(count)
-    assert arch.fastest(1.005 * limit, count) < 1e-10
-    assert arch.fastest(0.995 * limit, count) > 1e-3
-    assert arch.least(81) == pytest.approx(arch.MILANKOVITCH, abs=1e-4)
+    limit = classic.least(count)
+    assert classic.fastest(1.005 * limit, count) < 1e-10
+    assert classic.fastest(0.995 * limit, count) > 1e-3
+    assert classic.least(81) == pytest.approx(classic.MILANKOVITCH, abs=1e-4)
 
 
 def test_rattleback__turns_back_as_the_differential_equation_does(classic: ModuleType) -> None:

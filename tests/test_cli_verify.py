@@ -113,8 +113,9 @@ def test_a_changed_number_is_found(recording, array, condition):
     touched = int(np.argmax(recording.contacts.impulse_normal))
     step = int(recording.contacts.step[touched])
     island = int(np.flatnonzero(recording.rows["island_step"] == step)[0])
-    axis = axis_of(array)
-    row = {"contact": touched, "island": island}.get(array.split("_")[0], step + (axis == "state"))
+    row = {"contact": touched, "island": island}.get(
+        array.split("_")[0], step + (array in ("q", "v", "time", "kinetic", "potential"))
+    )
     entry = (row, *(1 if array == "island_measures" else 0 for _ in recording.rows[array].shape[1:]))
     if array == "contact_impulse":
         entry = (row, int(np.argmax(np.abs(recording.rows[array][row]))))
@@ -126,10 +127,6 @@ def test_a_changed_number_is_found(recording, array, condition):
     assert step in {failure.step for failure in found}
     if array.startswith("contact"):
         assert touched in {failure.contact for failure in found}
-
-
-def axis_of(array):
-    return "state" if array in ("q", "v", "time", "kinetic", "potential") else "step"
 
 
 @pytest.mark.parametrize("turn", [0.1, 3.0, 6.0, 20.0])

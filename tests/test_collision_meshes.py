@@ -14,7 +14,6 @@ from contactlab.collision import (
     ContactError,
     ConvexPoints,
     Cylinder,
-    HalfSpace,
     Mesh,
     PlacedShape,
     Sphere,
@@ -22,7 +21,6 @@ from contactlab.collision import (
     load_mesh,
 )
 from contactlab.collision.detection import collide
-from contactlab.collision.shapes import convex_points as hulls
 from contactlab.collision.shapes.convex_points import coarse_hull
 from contactlab.multibody.spatial import Transform
 
@@ -57,14 +55,6 @@ def test_a_flat_mesh_is_a_plane(floor, body, gap):
             assert contact.gap == pytest.approx(gap, abs=1e-12)
         assert np.mean([c.point for c in found], axis=0)[:2] == pytest.approx((x, y), abs=1e-9)
         assert len({c.feature for c in found}) == len(found)
-
-
-def test_a_tilted_box_has_the_gaps_of_its_corners(floor):
-    """The gaps equal the half-space's, also at far corners."""
-    pose = Transform(p=(0.013, 0.02, 0.1 + 1e-4)) @ Transform.rotation((1, 0.5, 0), 2e-3)
-    found = collide(floor, Transform(), CUBE, pose, margin=1e-3)
-    wanted = [c for c in collide(HalfSpace(), Transform(), CUBE, pose, margin=1e-3)]
-    assert sorted(c.gap for c in found) == pytest.approx(sorted(c.gap for c in wanted), abs=1e-8)
 
 
 def test_features_last_while_a_body_slides(floor):
@@ -118,7 +108,6 @@ def test_a_convex_mesh_is_its_hull():
     mesh = hull(points)
     assert mesh.convex
     corners = ConvexPoints(mesh.support_points()[0])
-    pose = Transform(p=(0.0, 0.0, 2.0 + 1e-4))
     top = float(points[:, 2].max())
     pose = Transform(p=(*points[points[:, 2].argmax(), :2], top + 0.1))
     one, other = (collide(shape, Transform(), CUBE, pose, margin=1e-3) for shape in (mesh, corners))
@@ -298,21 +287,6 @@ def test_hulls_are_this_users_alone(part, cache):
     load_hull(part)
     assert [entry.is_relative_to(cache.parent) for entry in cache.parent.parent.rglob("*")] == [True] * 3
     assert not stat.S_IMODE(cache.stat().st_mode) & 0o077
-
-
-def test_faces_of_random_hulls_bound_their_points():
-    """Every edge is shared by two faces that run it either way, and no point lies above a face."""
-    rng = np.random.default_rng(3)
-    cube = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
-    for points in (rng.normal(size=(100, 3)), cube, rng.integers(0, 4, (60, 3)).astype(float)):
-        normals, loops = hulls.hull_faces(points)
-        edges = {(a, b) for loop in loops for a, b in zip(loop, loop[1:] + loop[:1], strict=True)}
-        assert all((b, a) in edges for a, b in edges)
-        assert len(edges) == sum(map(len, loops))
-        heights = [(points - points[loop[0]]) @ normal for normal, loop in zip(normals, loops, strict=True)]
-        assert np.max(heights) < 1e-12
-        assert len({i for loop in loops for i in loop}) - len(edges) // 2 + len(loops) == 2
-    assert sorted(map(len, hulls.hull_faces(cube)[1])) == [4] * 6
 
 
 @pytest.mark.parametrize("points", [np.zeros((4, 3)), np.outer(np.arange(5.0), (1, 2, 3))])

@@ -7,19 +7,18 @@ import numpy as np
 import pytest
 
 from contactlab.collision.detection import collide, distance
+from contactlab.collision.detection.kernels.gjk import triangle_weights
 from contactlab.collision.kernels.layout import CLOSEST_POINT_FEATURE
 from contactlab.simulation import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Sphere, Transform
 
 HERE = Transform()
 QUARTER = Transform.rotation((0.0, 1.0, 0.0), math.pi / 2)
+CUBE = Box.cube(0.1)
+HULL = ConvexPoints(0.1 * np.array(list(itertools.product((-1.0, 1.0), repeat=3))))
 
 
 def at(x=0.0, y=0.0, z=0.0, turn=HERE):
     return Transform(turn.R, (x, y, z))
-
-
-def hull_of_a_cube(side):
-    return ConvexPoints(0.5 * side * np.array(list(itertools.product((-1.0, 1.0), repeat=3))))
 
 
 def points(contacts):
@@ -45,30 +44,12 @@ def test_parallel_capsules_touch_at_both_ends_of_what_they_share():
 
 
 @pytest.mark.nojit
-def test_crossed_capsules_touch_once_and_crossed_axes_part_sideways():
-    """The normal of crossing axes is their common perpendicular, also when they meet."""
-    crossed = Transform.rotation((1, 0, 0), math.pi / 2)
-    for height in (1.1, 0.5, 1e-3, 0.0):
-        (contact,) = collide(Capsule(0.5, 2.0), QUARTER, Capsule(0.5, 2.0), at(z=height, turn=crossed), margin=1)
-        assert contact.gap == pytest.approx(height - 1.0, abs=1e-15)
-        np.testing.assert_allclose(np.abs(contact.normal), [0, 0, 1], atol=1e-12)
-
-
-@pytest.mark.nojit
 def test_closest_point_of_a_degenerate_triangle():
-    """A triangle can be a point or a segment; a coordinate that is not a number gives weights that are none."""
-    from contactlab.collision.detection.kernels.gjk import triangle_weights
-
-    assert triangle_weights(*((1.0, 2.0, 0.0),) * 3) == (1.0, 0.0, 0.0)
+    """A triangle can be a segment."""
     for corners in itertools.permutations(((-1.0, 1.0, 0.0), (1.0, 1.0, 0.0), (0.5, 1.0, 0.0))):
         weights = np.array(triangle_weights(*corners))
         assert weights.min() >= 0.0
-        assert weights.sum() == pytest.approx(1.0, abs=1e-15)
-        np.testing.assert_allclose(weights @ np.array(corners), [0.0, 1.0, 0.0], atol=1e-15)
-    for k in range(3):
-        corners = [[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
-        corners[k][1] = math.nan
-        assert np.isnan(triangle_weights(*map(tuple, corners))).any()
+        np.testing.assert_allclose([weights.sum(), *weights @ np.array(corners)], [1.0, 0.0, 1.0, 0.0], atol=1e-15)
 
 
 def test_capsule_lies_on_a_box_with_two_contacts():
@@ -77,13 +58,6 @@ def test_capsule_lies_on_a_box_with_two_contacts():
     np.testing.assert_allclose(points(contacts), [[-1, 0, 0.95], [1, 0, 0.95]], atol=1e-12)
     contacts = collide(Capsule(0.5, 1.0), at(z=1.4, turn=QUARTER), Box((0.25, 3.0, 1.0)), HERE)
     np.testing.assert_allclose(points(contacts), [[-0.25, 0, 0.95], [0.25, 0, 0.95]], atol=1e-12)
-
-
-def test_capsule_through_a_box_leaves_by_the_shortest_way():
-    """An axis deep inside a box is pushed out through a face, by the separating axis theorem."""
-    found = distance(Capsule(0.1, 2.0), at(x=0.7), Box((1.0, 1.5, 1.5)), HERE)
-    assert found.gap == pytest.approx(-0.4, abs=1e-12)
-    np.testing.assert_allclose(found.normal, [-1, 0, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("turn", [0.0, 1e-17, -3e-13, 1e-10])
@@ -113,35 +87,6 @@ def test_a_turned_box_on_a_box_touches_in_an_octagon():
     np.testing.assert_allclose(spread.mean(axis=0)[:2], 0.0, atol=0.35)
 
 
-def test_boxes_edge_on_edge_touch_once():
-    """Two crossed edges have one contact, with the common perpendicular as normal."""
-    a = Transform.rotation((1, 0, 0), math.pi / 4)
-    r = math.sqrt(2.0)
-    for gap in (-0.01, 0.0, 0.01):
-        b = Transform(Transform.rotation((0, 1, 0), math.pi / 4).R, (0.2, 0.1, 2 * r + gap))
-        (contact,) = collide(Box.cube(1.0), a, Box.cube(1.0), b, margin=0.02)
-        assert contact.gap == pytest.approx(gap, abs=1e-12)
-        np.testing.assert_allclose(contact.normal, [0, 0, 1], atol=1e-12)
-        np.testing.assert_allclose(contact.point, [0.2, 0.0, r + gap / 2], atol=1e-12)
-
-
-def test_boxes_corner_by_corner_have_the_distance_of_the_corners():
-    """For boxes apart the largest separation is too small: the distance is the one of the closest points."""
-    found = distance(Box.cube(1.0), HERE, Box.cube(1.0), at(3.0, 4.0, 4.0))
-    assert found.gap == pytest.approx(3.0, abs=1e-12)
-    np.testing.assert_allclose(found.normal, [1 / 3, 2 / 3, 2 / 3], atol=1e-12)
-
-
-def test_parallel_edges_touch_along_the_edge():
-    """Two roofs ridge on ridge: two contacts at the ends of the shared stretch."""
-    a = Transform.rotation((1, 0, 0), math.pi / 4)
-    b = Transform(a.R, (0.5, 0.0, 2.0 * math.sqrt(2.0) + 0.01))
-    contacts = collide(Box.cube(1.0), a, Box.cube(1.0), b, margin=0.02)
-    ends = points(contacts)
-    assert [c.gap for c in contacts] == pytest.approx([0.01] * len(contacts), abs=1e-9)
-    assert ends[0][0] == pytest.approx(-0.5) or len(contacts) == 1
-
-
 @pytest.mark.nojit
 def test_cylinder_stands_on_three_points_and_lies_on_two():
     """A resting shape has enough contacts: a triangle around the axis, or both ends of a line."""
@@ -152,16 +97,6 @@ def test_cylinder_stands_on_three_points_and_lies_on_two():
     lying = collide(floor, HERE, cylinder, at(z=0.49, turn=QUARTER))
     np.testing.assert_allclose(points(lying), [[-1, 0, -0.005], [1, 0, -0.005]], atol=1e-12)
     assert [c.gap for c in lying] == pytest.approx([-0.01, -0.01])
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("tilt", [1e-9, 1e-3, 0.4, 1.2])
-def test_tilted_cylinder_reports_its_deepest_point(tilt):
-    """The deepest point of a cylinder tilted by t is r sin t + h cos t below its middle."""
-    turn = Transform.rotation((1.0, 1.0, 0.0), tilt)
-    contacts = collide(HalfSpace(), HERE, Cylinder(0.5, 1.0), at(z=1.0, turn=turn), margin=0.5)
-    deepest = min(c.gap for c in contacts)
-    assert deepest == pytest.approx(1.0 - 0.5 * math.sin(tilt) - math.cos(tilt), abs=1e-14)
 
 
 @pytest.mark.nojit
@@ -186,12 +121,6 @@ def test_cylinder_stands_on_a_box():
     assert len(collide(Cylinder(0.5, 1.0), at(z=1.99), Box((2, 2, 1)), HERE, reduce=True)) == 4
     for c in collide(Cylinder(0.5, 1.0), at(x=2.0, z=1.99), Box((2, 2, 1)), HERE):
         assert c.point[0] <= 2.0 + 1e-9
-
-
-def test_cylinder_lies_on_a_box_with_two_contacts():
-    """The line of a mantle on a face has two ends."""
-    contacts = collide(Cylinder(0.5, 1.0), at(z=1.499, turn=QUARTER), Box((2, 2, 1)), HERE)
-    np.testing.assert_allclose(points(contacts), [[-1, 0, 0.9995], [1, 0, 0.9995]], atol=1e-6)
 
 
 @pytest.mark.nojit
@@ -224,7 +153,7 @@ def test_coinciding_shapes_of_any_size_have_a_finite_depth_and_a_unit_normal(mak
 
 @pytest.mark.parametrize("tilt", [0.003, 0.01, 0.03])
 @pytest.mark.parametrize("direction", [0.0, 0.7, 2.0])
-@pytest.mark.parametrize("shape", [Box.cube(0.1), hull_of_a_cube(0.2)])
+@pytest.mark.parametrize("shape", [CUBE, HULL])
 def test_faces_deep_in_one_another_are_held_at_more_than_a_point(shape, tilt, direction):
     """Nearly face on face the way out is often across two edges; faces held at one point turn about it, ever deeper."""
     turn = Transform.rotation((math.cos(direction), math.sin(direction), 0.3), tilt)
@@ -237,8 +166,6 @@ def test_faces_deep_in_one_another_are_held_at_more_than_a_point(shape, tilt, di
     assert (gaps < 0.0).all()
 
 
-CUBE = Box.cube(0.1)
-HULL = ConvexPoints(0.1 * np.array(list(itertools.product((-1.0, 1.0), repeat=3))))
 # The first shape, the second, and where its middle is: level with, or to the side of, the first one's.
 PAIRS = {
     "equal cubes, one aside": (CUBE, CUBE, (0.03, 0.02, 0.2)),
@@ -281,24 +208,3 @@ def test_both_sides_of_the_parallel_state_have_one_normal_and_the_same_features(
 def own(contacts):
     """Contacts but the lowest point of a cylinder's rim, where it is none of the corners of its cap."""
     return [c for c in contacts if c.feature != CLOSEST_POINT_FEATURE]
-
-
-def test_the_least_gap_is_the_largest_separation():
-    """Boxes that the separating axis theorem, here over directions drawn around, puts apart."""
-    rng = np.random.default_rng(3)
-    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-    for _ in range(200):
-        a, b = rng.uniform(0.05, 0.2, (2, 3))
-        tilt, gap = 10.0 ** rng.uniform(-6, -3), rng.uniform(-2e-3, 2e-3)
-        axis = np.array([*rng.normal(size=2), 0.0])
-        turn = Transform.rotation(axis, tilt).R @ Transform.rotation((0, 0, 1), rng.uniform(0, 3)).R
-        pose = Transform(turn, (*rng.uniform(-0.03, 0.03, 2), a[2] + b[2] + gap))
-        other = corners * b @ turn.T + pose.p
-        # In the plane of the two faces' normals, and of the edges, all axes are unit vectors near z.
-        edges = np.cross(np.eye(3)[:2, None], turn.T[None, :2]).reshape(-1, 3)
-        axes = np.vstack(([[0.0, 0.0, 1.0]], turn[:, 2], edges[np.linalg.norm(edges, axis=1) > 1e-4]))
-        axes /= np.linalg.norm(axes, axis=1)[:, None]
-        axes *= np.where(axes[:, 2] >= 0.0, 1.0, -1.0)[:, None]
-        along = (other @ axes.T).min(axis=0) - (corners * a @ axes.T).max(axis=0)
-        least = min(c.gap for c in collide(Box(a), HERE, Box(b), pose, margin=0.1))
-        assert least == pytest.approx(along.max(), abs=1e-12)

@@ -110,28 +110,6 @@ def test_meshes_say_what_they_need(monkeypatch):
 
 
 @pytest.mark.nojit
-def test_bounding_boxes_are_tight():
-    """The box of every shape touches it on all six sides: against its support points along the axes."""
-    from contactlab.collision.detection.kernels.support import core_radius, support
-    from contactlab.collision.shapes.shape import pose_row
-
-    rng = np.random.default_rng(2)
-    shapes = [Sphere(0.3), Capsule(0.2, 0.5), Box((1, 2, 3)), Cylinder(0.5, 0.7), ConvexPoints(rng.normal(size=(9, 3)))]
-    packed = pack_shapes(shapes)
-    for _ in range(10):
-        poses = [Transform.rotation(rng.normal(size=3), rng.uniform(0, 3), rng.normal(size=3)) for _ in shapes]
-        boxes = bounds(packed, poses)
-        for i, pose in enumerate(poses):
-            for k in range(3):
-                for sign in (-1.0, 1.0):
-                    d = sign * np.eye(3)[k]
-                    posed = packed.posed(i, pose_row(pose))
-                    core = support(posed, tuple(d))
-                    expected = core[k] + sign * core_radius(posed)
-                    assert boxes[i, k + (3 if sign > 0 else 0)] == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.nojit
 def test_broad_phase_measures_half_spaces_and_obeys_masks():
     """A half-space pairs with what reaches it; bits and bodies exclude."""
     shapes = [HalfSpace(), Sphere(0.5), Sphere(0.5), HalfSpace((1, 0, 1), -5.0), Box.cube(0.5)]
@@ -152,12 +130,6 @@ def test_half_space_normal_is_normalised_and_the_offset_is_a_distance():
     assert plane.offset == 1.0
     for size in (1e-200, 1e200):
         np.testing.assert_allclose(HalfSpace((3.0 * size, 0.0, 4.0 * size)).normal, [0.6, 0.0, 0.8], rtol=1e-15)
-
-
-def test_half_space_through_a_point():
-    """The point lies on the surface."""
-    plane = HalfSpace.through((1.0, 2.0, 3.0), (1.0, 1.0, 1.0))
-    assert plane.offset == pytest.approx(6.0 / math.sqrt(3.0), rel=1e-15)
 
 
 def test_materials_combine_by_geometric_mean_and_larger_restitution():
@@ -244,17 +216,6 @@ def test_contacts_come_in_a_fixed_order_with_distinct_features(kinds):
         assert all(0 <= feature < 2**31 for feature in features)
         again = collide(*scene(kinds, seed), margin=0.2)
         np.testing.assert_array_equal(sorted_rows(contacts), sorted_rows(again))
-
-
-def test_features_persist_while_the_same_corners_touch():
-    """A box that slides and sinks a little keeps the numbers of its contacts."""
-    from contactlab.collision import Box
-
-    seen = set()
-    for x in np.linspace(0.0, 0.3, 7):
-        pose = Transform(p=(x, 0.1, 1.499 - 0.001 * x))
-        seen.add(tuple(c.feature for c in collide(Box((2, 2, 1)), Transform(), Box((1, 1, 0.5)), pose)))
-    assert len(seen) == 1
 
 
 def scattered_shapes(kind, n, seed):

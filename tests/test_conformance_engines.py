@@ -90,7 +90,7 @@ def test_an_engine_that_ends_its_process_or_hangs_has_rows_with_the_reason(tmp_p
 
 
 def test_a_process_apart_tells_the_same_figures():
-    here, apart = (conform(["ours"], ["projectile", "pressed"], seconds=seconds) for seconds in (None, 60.0))
+    here, apart = (conform(["ours"], ["projectile"], seconds=seconds) for seconds in (None, 60.0))
     assert here.rows == apart.rows
 
 

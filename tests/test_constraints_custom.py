@@ -273,16 +273,6 @@ def test_built_in_constraints_pass_the_check(pair: Model) -> None:
         assert report.check("the same").skipped == isinstance(rows[0], ContactConstraint)
 
 
-def test_the_check_tells_loops_that_should_slide(pair: Model) -> None:
-    """Translation rows that let origins part, on a body that turns, leave their error unless they are sliding."""
-    rng = np.random.default_rng(1)
-    frames = random_transform(rng, 0.1), random_transform(rng, 0.1)
-    rows = [LoopConstraint("one", "two", *frames, axis) for axis in np.eye(6)[[0, 1, 2, 4, 5]]]
-    report = check_constraint(pair, rows, samples=2)
-    assert not report.check("the same on the constraint").ok
-    assert not report.ok
-
-
 WRONG = [
     ("velocity error's rate", {"gamma": lambda s, m, q, v: -Pin.gamma(s, m, q, v)}),
     ("velocity error's rate", {"gamma": lambda s, m, q, v: np.zeros(3)}),
@@ -302,23 +292,6 @@ def test_wrong_constraints_are_found_out(tree: Model, check: str, changes: dict[
     assert not report.check(check).ok
     assert "WRONG" in str(report)
     assert report.check(check).row.startswith("pin[")
-
-
-def test_a_forgotten_time_term_is_found_out(tree: Model) -> None:
-    """A driven point without phi_t in its velocity error, or without its rate in gamma, fails."""
-
-    class Still(Driven):
-        def velocity_error(self, model: Model, q: np.ndarray, v: np.ndarray, t: float = 0.0) -> np.ndarray:
-            return point_velocity(model, q, v, "b1", A_POINT)[2:]
-
-    class Unaware(Driven):
-        def gamma(self, model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:  # type: ignore[override]
-            return -point_bias_acceleration(model, q, v, "b1", A_POINT)[2:]
-
-    assert not check_constraint(tree, Still()).check("position error's rate").ok
-    report = check_constraint(tree, Unaware())
-    assert report.check("position error's rate").ok
-    assert not report.check("velocity error's rate").ok
 
 
 def test_what_cannot_be_checked_is_said(tree: Model) -> None:

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from custom_constraints import Driven, Pin, Rolling, Speed
 from differencing import Function, differenced, worst
-from mechanisms import UP, FourBar, SliderCrank, five_bar, five_bar_constraints, rod
+from mechanisms import FourBar, SliderCrank, five_bar, five_bar_constraints
 from random_rows import random_contact, random_distance, random_loop
-from scipy.integrate import solve_ivp
 from test_multibody_derivatives import with_rotors_and_own_joints
 from trees import random_tree, state
 
@@ -19,15 +18,12 @@ from contactlab.multibody import (
     MultibodyError,
     RigidInertia,
     Transform,
-    body_pose,
-    forward_dynamics,
     forward_dynamics_derivatives,
     integrate,
     joints,
     kinematics,
     kinetic_energy,
     mass_matrix,
-    point_acceleration,
     potential_energy,
 )
 from contactlab.multibody.constraints import (
@@ -38,11 +34,9 @@ from contactlab.multibody.constraints import (
     assemble_q,
     assemble_v,
     constraint_position_error,
-    constraint_velocity_error,
     forward_dynamics_constraints,
     forward_dynamics_constraints_derivatives,
 )
-from contactlab.multibody.spatial import quaternion
 
 Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
 LOOPS: tuple[Method, ...] = ("direct", "range_space_sparse", "null_space")
@@ -120,86 +114,6 @@ def test_loops_accelerate_as_their_single_coordinate(method: Method, crank: floa
     q, v = SLIDER.state(crank, speed)
     motion = forward_dynamics_constraints(model, q, v, np.zeros(3), SLIDER.constraints(model), method=method)
     assert motion.a[0] == pytest.approx(SLIDER.crank_acceleration(crank, speed), rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize("method", [*LOOPS, "kokkevis"])
-@pytest.mark.parametrize("crank", [0.8, 2.5, -1.4])
-def test_slider_without_mass_is_a_contact(method: Method, crank: float) -> None:
-    """The rod's end held on the line by a contact row: all four methods give the slider-crank without slider mass."""
-    light = SliderCrank(slider=0.0)
-    builder = ModelBuilder().add_body("crank", joint=joints.Revolute(UP), inertia=rod(light.density * light.a, light.a))
-    place = Transform(p=(light.a, 0.0, 0.0))
-    builder.add_body(
-        "rod", parent="crank", joint=joints.Revolute(UP), placement=place, inertia=rod(light.density * light.b, light.b)
-    )
-    model = builder.build()
-    cs = ConstraintSet(model, [ContactConstraint("rod", (light.b, 0.0, 0.0), (0.0, 0.0, 1.0))])
-    q, v = light.state(crank, 3.0)
-    motion = forward_dynamics_constraints(model, q[:2], v[:2], np.zeros(2), cs, method=method)
-    assert motion.a[0] == pytest.approx(light.crank_acceleration(crank, 3.0), rel=1e-9)
-    assert constraint_velocity_error(model, q[:2], v[:2], cs) == pytest.approx(0.0, abs=1e-12)
-
-
-def pendulum() -> tuple[RigidInertia, Transform]:
-    """A body of three different moments, pinned at a point and along a direction."""
-    inertia = RigidInertia.solid_box(1.3, (0.1, 0.2, 0.4)).moved(Transform(p=(0.05, 0.0, -0.4)))
-    return inertia, Transform.rotation((0.3, 1.0, 0.2), 0.4, (0.1, -0.05, 0.2))
-
-
-def hinge(X: Transform, **options: Any) -> list[LoopConstraint]:
-    """Five rows that leave the turn about the frame's y axis."""
-    return [LoopConstraint("world", "body", Transform(), X, axis, **options) for axis in np.eye(6)[[0, 2, 3, 4, 5]]]
-
-
-def floating_pendulum(angle: float, rate: float, X: Transform) -> tuple[Model, np.ndarray, np.ndarray, Model]:
-    """A free body, hinged at X to the world's y axis, its state; and the same body on a revolute joint."""
-    inertia, _ = pendulum()
-    free = ModelBuilder().add_body("body", joint=joints.FloatingBase(), inertia=inertia).build()
-    builder = ModelBuilder().add_body("arm", joint=joints.Revolute((0.0, 1.0, 0.0)))
-    jointed = builder.add_body(
-        "body", parent="arm", joint=joints.Fixed(), placement=X.inverse(), inertia=inertia
-    ).build()
-    pose = body_pose(jointed, [angle], "body")
-    omega = np.array([0.0, rate, 0.0])
-    q = np.concatenate([pose.p, quaternion.from_matrix(pose.R)])
-    return free, q, np.concatenate([np.cross(omega, pose.p), pose.R.T @ omega]), jointed
-
-
-@pytest.mark.parametrize("method", LOOPS)
-def test_five_rows_are_a_revolute_joint(method: Method) -> None:
-    """A free body under hinge rows moves as on a revolute joint: accelerations of any of its points agree."""
-    _, X = pendulum()
-    for angle, rate in ((0.7, 0.0), (-0.3, 4.0), (2.0, -3.0)):
-        model, q, v, jointed = floating_pendulum(angle, rate, X)
-        cs = ConstraintSet(model, hinge(X, baumgarte=0.1))
-        assert np.abs(constraint_position_error(model, q, cs)).max() < 1e-12
-        a = forward_dynamics_constraints(model, q, v, np.zeros(6), cs, method=method).a
-        truth = forward_dynamics(jointed, [angle], [rate], [0.0])
-        for point in np.vstack([np.zeros(3), np.eye(3)]):
-            want = point_acceleration(jointed, [angle], [rate], truth, "body", point)
-            assert np.abs(point_acceleration(model, q, v, a, "body", point) - want).max() < 1e-9
-
-
-@pytest.mark.parametrize("name", ["four-bar", "slider-crank", "five-bar"])
-def test_ten_seconds(name: str) -> None:
-    """For 10 s the loop stays closed, energy where it was, and the motion on the single coordinate's path."""
-    model, cs, q, v = mechanism(name, 0.05)
-    last, speed, error, drift = run(model, cs, q, v, runge_kutta, 1e-3, 10000)
-    # The five-bar, of two degrees of freedom, whips where it is nearly stretched out.
-    assert error < (1e-6 if name == "five-bar" else 1e-8)
-    assert drift < (5e-4 if name == "five-bar" else 5e-7)
-    if name == "five-bar":
-        return
-    bar: Any = FOUR if name == "four-bar" else SLIDER
-    truth = solve_ivp(
-        lambda t, y: [y[1], bar.crank_acceleration(y[0], y[1])],
-        (0.0, 10.0),
-        [q[0], v[0]],
-        "DOP853",
-        rtol=1e-11,
-        atol=1e-11,
-    ).y[:, -1]
-    assert np.abs([last[0] - truth[0], speed[0] - truth[1]]).max() < 1e-4
 
 
 @pytest.mark.parametrize("name", ["four-bar", "slider-crank", "five-bar"])

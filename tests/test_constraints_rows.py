@@ -5,7 +5,7 @@ import pytest
 from every_joint import model_with_every_joint, moved
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_rows import random_distance, random_loop, random_set
+from random_rows import random_distance, random_set
 from refusals import assert_messages
 from trees import random_transform, random_tree, state
 
@@ -76,25 +76,15 @@ def test_rows_of_a_closed_loop_are_the_rates_of_its_errors(seed: int) -> None:
 
 @settings(max_examples=15)
 @given(st.integers(0, 10_000))
-def test_translation_of_a_sliding_loop_is_the_rate_of_its_error_anywhere(seed: int) -> None:
-    """With sliding, translation rows are derivatives of their errors at any distance of the frames' origins."""
+def test_sliding_loops_and_distances_are_the_integrals_of_their_rows_anywhere(seed: int) -> None:
+    """Wherever points and frames are, translations of sliding loops and distances change by G v."""
     model = random_tree(seed)
     q, v, a = state(model, seed)
     rng = np.random.default_rng(seed)
     one, two = (str(body) for body in rng.choice([*model.names, "world"], 2))
     X_p, X_s = random_transform(rng), random_transform(rng)
-    cs = ConstraintSet(model, [LoopConstraint(one, two, X_p, X_s, axis, sliding=True) for axis in SIX[3:]])
-    before, after = (constraint_position_error(model, moved(model, q, v, a, h), cs) for h in (-STEP, STEP))
-    np.testing.assert_allclose((after - before) / (2 * STEP), constraint_velocity_error(model, q, v, cs), atol=1e-6)
-
-
-@settings(max_examples=15)
-@given(st.integers(0, 10_000))
-def test_a_distance_is_the_integral_of_its_row(seed: int) -> None:
-    """Wherever the points are, their distance changes by G v."""
-    model = random_tree(seed)
-    q, v, a = state(model, seed)
-    cs = ConstraintSet(model, [random_distance(model, np.random.default_rng(seed))])
+    loops = [LoopConstraint(one, two, X_p, X_s, axis, sliding=True) for axis in SIX[3:]]
+    cs = ConstraintSet(model, [*loops, random_distance(model, rng)])
     before, after = (constraint_position_error(model, moved(model, q, v, a, h), cs) for h in (-STEP, STEP))
     np.testing.assert_allclose((after - before) / (2 * STEP), constraint_velocity_error(model, q, v, cs), atol=1e-6)
 
@@ -197,22 +187,6 @@ def test_the_rotation_error_is_a_sine() -> None:
         np.testing.assert_allclose(constraint_position_error(model, [angle], cs), [error], atol=1e-15)
 
 
-def test_the_length_of_an_axis_scales_its_row() -> None:
-    """An axis twice as long gives twice G, gamma and errors."""
-    model = model_with_every_joint()
-    q, v, _ = state(model, 9)
-    loop = random_loop(model, np.random.default_rng(9))
-    cs = ConstraintSet(
-        model, [LoopConstraint(loop.predecessor, loop.successor, loop.X_p, loop.X_s, f * loop.axis) for f in (1, 2)]
-    )
-    for values in (
-        constraint_jacobian(model, q, cs),
-        constraint_gamma(model, q, v, cs),
-        constraint_position_error(model, q, cs),
-    ):
-        np.testing.assert_allclose(values[1], 2 * values[0], rtol=1e-14)
-
-
 def generalised(model: Model, q: np.ndarray, entry: BodyWrench, frame: str) -> np.ndarray:
     """Return the effect of one entry on the joints, from its frame and wrench only."""
     body = body_pose(model, q, entry.body)
@@ -260,7 +234,7 @@ def test_a_contact_pushes_its_body_and_the_world() -> None:
     q, _, _ = state(model, 2)
     rows = [ContactConstraint("foot", (0.1, 0.2, 0.3), n, name="foot") for n in np.eye(3)]
     cs = ConstraintSet(model, rows)
-    place, R = point_position(model, q, "foot", (0.1, 0.2, 0.3)), body_pose(model, q, "foot").R
+    place = point_position(model, q, "foot", (0.1, 0.2, 0.3))
     foot, ground = group_wrenches(model, q, cs, [1.0, 2.0, 3.0], "foot", frame="world")
     assert (foot.body, ground.body) == ("foot", "world")
     np.testing.assert_allclose(foot.wrench, [0, 0, 0, 1, 2, 3])
@@ -268,14 +242,6 @@ def test_a_contact_pushes_its_body_and_the_world() -> None:
     for entry in (foot, ground):
         np.testing.assert_allclose(entry.frame.p, place)
         np.testing.assert_array_equal(entry.frame.R, np.eye(3))
-    foot, ground = group_wrenches(model, q, cs, [1.0, 2.0, 3.0], "foot")
-    np.testing.assert_allclose(foot.wrench[3:], R.T @ [1, 2, 3])
-    np.testing.assert_allclose(foot.frame.p, [0.1, 0.2, 0.3])
-    np.testing.assert_array_equal(foot.frame.R, np.eye(3))
-    np.testing.assert_allclose(ground.frame.p, place)
-    foot, _ = group_wrenches(model, q, cs, [1.0, 2.0, 3.0], "foot", frame="constraint")
-    np.testing.assert_allclose(foot.wrench[3:], [1, 2, 3], atol=1e-14)
-    np.testing.assert_allclose(foot.frame.R, R.T)
 
 
 def test_bad_requests_are_named() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from joint_scenes import FAST, G
 from refusals import assert_fields, assert_messages
+from scipy.integrate import solve_ivp
 
 from contactlab.multibody.constraints import (
     CustomConstraint,
@@ -17,14 +18,12 @@ from contactlab.multibody.constraints import (
     forward_dynamics_constraints,
 )
 from contactlab.simulation import (
-    Batch,
     Box,
     ConstantVelocity,
     HalfSpace,
     JointPolynomial,
     Material,
     ModelBuilder,
-    PointSpring,
     Recording,
     RigidInertia,
     Simulation,
@@ -94,24 +93,6 @@ def test_a_constraint_that_leaves_its_trees_stops_the_run(bodies):
     assert simulate(builder.build(), TimeStepping(0.125), steps=20).v[-1, [0, 2]] == pytest.approx([2.5, 2.5])
 
 
-class Fragile(Together):
-    """A constraint that cannot be evaluated away from the start."""
-
-    def jacobian(self, model, q, t=0.0):
-        if np.abs(q).max() > 0.2:
-            raise RuntimeError("not made for this")
-        return super().jacobian(model, q, t)
-
-
-def test_a_constraint_that_cannot_be_asked_is_about_all_trees():
-    """Where its Jacobian raises near the start, nothing is left out."""
-    builder = carts()
-    builder.add_loop(Fragile("a", "c"))
-    world = builder.build()
-    assert [row.trees for row in world.joint_rows] == [(0, 1, 2)]
-    assert simulate(world, TimeStepping(1e-2), steps=2).v[-1] == pytest.approx([3.0, 3.0, 3.0])
-
-
 L1, L2, M1, M2 = 1.0, 0.7, 2.0, 1.0
 ORIGIN = (0.0, 0.0, 0.0)
 
@@ -165,17 +146,12 @@ def test_a_double_pendulum_of_rods_converges_with_order_h(tmp_path: Path) -> Non
     """Against Lagrange's equations; the record is verified, and read back with its rods."""
     a, w = np.array([0.9, -0.4]), np.array([0.5, 2.0])
     world, errors = double_pendulum(a, w), []
-    n = 2000
-    for _ in range(n):  # the classical method of order 4, over 0.5 s
-        h = 0.5 / n
-        k1 = accelerations(a, w)
-        k2 = accelerations(a + h / 2 * w, w + h / 2 * k1)
-        k3 = accelerations(a + h / 2 * w + h * h / 4 * k1, w + h / 2 * k2)
-        k4 = accelerations(a + h * w + h * h / 2 * k2, w + h * k3)
-        a, w = a + h * w + h * h / 6 * (k1 + k2 + k3), w + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    end = solve_ivp(lambda _, y: [*y[2:], *accelerations(y[:2], y[2:])], (0, 0.5), [*a, *w], rtol=1e-10, atol=1e-10).y[
+        :, -1
+    ]
     for steps in (200, 400):
         recording = simulate(world, TimeStepping(0.5 / steps, erp=0.1), steps=steps)
-        errors.append(np.abs(recording.q[-1].reshape(2, 7)[:, :3].ravel() - places(a, w, w)[0]).max())
+        errors.append(np.abs(recording.q[-1].reshape(2, 7)[:, :3].ravel() - places(end[:2], end[2:], w)[0]).max())
     assert errors[0] < 0.02
     assert errors[1] < 0.6 * errors[0]
     assert verify(recording).holds
@@ -224,14 +200,6 @@ def test_two_balls_are_the_implicit_oscillator_of_their_reduced_mass() -> None:
         np.testing.assert_allclose(recording.q[k + 1, 7] - recording.q[k + 1, 0] - 0.9, x, rtol=0, atol=1e-12)
         np.testing.assert_allclose(recording.joint_rows.force[k], -(K * x + D * u), rtol=0, atol=1e-9)
     np.testing.assert_allclose(recording.v[:, 0] + 3.0 * recording.v[:, 6], 0.0, atol=1e-12)
-    # And so the damped oscillation, to first order in h.
-    decay, rate = D / (2 * m), np.sqrt(K / m - (D / (2 * m)) ** 2)
-    t = recording.time
-    exact = 0.1 * np.exp(-decay * t) * (np.cos(rate * t) + decay / rate * np.sin(rate * t))
-    error = np.abs(recording.q[:, 7] - recording.q[:, 0] - 0.9 - exact).max()
-    finer = simulate(pair(K, D), TimeStepping(h / 2), steps=800)
-    assert error < 0.02
-    assert np.abs((finer.q[:, 7] - finer.q[:, 0] - 0.9)[::2] - exact).max() < 0.6 * error
     assert verify(recording).holds
     ledger = recording.ledger
     np.testing.assert_allclose(ledger.drives, np.diff(recording.kinetic), atol=1e-12)
@@ -272,19 +240,6 @@ def test_a_crate_on_the_ground_is_pulled_when_the_spring_beats_friction() -> Non
         recording = simulate(builder.build(), TimeStepping(0.005), steps=20)
         assert bool(abs(recording.v[-1, 0]) > 0.01) is moves
         assert verify(recording).holds
-
-
-def test_batches_have_the_bits_of_single_runs_and_records_keep_springs(tmp_path: Path) -> None:
-    worlds, stepper = [pair(300.0), pair(500.0, 1.0)], TimeStepping(0.002)
-    batch = Batch(worlds, stepper, threads=2)
-    batch.step(n=30)
-    for world, q in zip(worlds, batch.q, strict=True):
-        recording = simulate(world, stepper, steps=30)
-        np.testing.assert_array_equal(recording.q[-1], q)
-    recording.save(tmp_path / "run.npz")
-    again = Recording.open(tmp_path / "run.npz").world.joint_actions.loops[0].constraint
-    assert isinstance(again, PointSpring)
-    assert (again.name, again.body_a, again.stiffness, again.damping) == ("coil", "a", 500.0, 1.0)
 
 
 def test_its_law_is_that_of_mujocos_tendons_through_two_sites() -> None:
@@ -375,15 +330,16 @@ def test_the_motion_is_that_of_the_reduced_system(coefficients):
     x, u = 0.2, 1.0
     start, speed = (polynomial(x), x), (slope(x) * u, u)
     world = coupled_carts(JointPolynomial("tail", "lead", coefficients), start, speed)
-    errors = []
+
+    def rates(_, state):
+        y, w = state
+        return w, (1.5 - slope(y) * bend(y) * w * w) / (slope(y) ** 2 + 2.0)
+
+    end, errors = solve_ivp(rates, (0.0, 0.3), (x, u), rtol=1e-10, atol=1e-12).y[0, -1], []
     for h in (1e-3, 5e-4):
         steps = round(0.3 / h)
         recording = simulate(world, TimeStepping(h), steps=steps, tau=[0.0, 1.5])
-        y, w, fine = x, u, 1e-5
-        for _ in range(round(0.3 / fine)):
-            a = (1.5 - slope(y) * bend(y) * w * w) / (slope(y) ** 2 + 2.0)
-            y, w = y + fine * w + 0.5 * fine * fine * a, w + fine * a
-        errors.append(abs(recording.q[-1, 1] - y))
+        errors.append(abs(recording.q[-1, 1] - end))
         assert abs(recording.q[-1, 0] - polynomial(recording.q[-1, 1])) < 2 * h
         assert verify(recording).holds
     assert errors[0] < 2e-3

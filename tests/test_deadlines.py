@@ -25,6 +25,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
+from lcp.catalog import murty
 from lcp.farkas import feasible_point, infeasibility_proof
 from lcp.interruptible import Cancelled, cpu_seconds, run_interruptibly
 from problem_data import ConstraintVelProblemData
@@ -146,11 +147,13 @@ def test_verification_of_fast_bodies_takes_no_minutes():
     [
         lambda: infeasibility_proof(random_problem(1500)),
         lambda: lcp.solve(random_problem(1500)),
+        lambda: lcp.solve(murty(44), lcp.Lemke(max_pivots=10**15, restarts=0)),
+        lambda: lcp.solve(lcp.LCP(-np.eye(24) - 1e-3, -np.ones(24)), lcp.Enumeration(max_n=24)),
         lambda: lcp.classify(np.eye(1400) + 1e-3 * np.random.default_rng(0).standard_normal((1400, 1400))),
         lambda: simulate(fast_cylinders(), TimeStepping(2e-3), steps=10**7),
         lambda: rollout(w := fast_cylinders(), TimeStepping(2e-3), [w.initial_state()] * 4, steps=20_000, threads=2),
     ],
-    ids=["linear program", "default", "classes", "run", "rollout"],
+    ids=["linear program", "default", "Lemke", "enumeration", "classes", "run", "rollout"],
 )
 def test_ctrl_c_is_heard_at_once(work):
     """Limits end compiled code, ours and libraries'."""

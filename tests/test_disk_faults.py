@@ -132,13 +132,6 @@ def test_going_on_where_nothing_is_left_writes_nothing(tmp_path, whole):
         # The lock, and a look for what a kill may have left.
         assert disk.operations[count:] == ["mkdir", "open", "ftruncate", "write", "unlink", "unlink", "rmdir"]
     assert path.read_bytes() == before
-    begun("stopped", tmp_path / "b.npz")
-    folder = chunk_folder(tmp_path / "b.npz")
-    chunks = sorted(folder.glob("chunk_*.npz"))
-    with np.load(chunks[-1]) as archive:
-        empty = {name: archive[name][:0] for name in archive.files}
-    np.savez(folder / f"chunk_{len(chunks):06d}.npz", **empty)
-    assert same(run(tmp_path / "b.npz", [], resume=True), whole)
 
 
 def test_a_description_without_a_state_is_no_record(tmp_path, whole):

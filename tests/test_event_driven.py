@@ -51,15 +51,6 @@ def rod(angle, mu, speed=-1.0, spin=0.0):
     return scenes.one_body(ConvexPoints([[-half, 0, 0]]), inertia, mu=mu, q=q, v=v)
 
 
-def tilted_block(b, h, angle):
-    """A block of half width b and half height h, at rest on its right edge."""
-    c, s = math.cos(angle), math.sin(angle)
-    centre = -np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]) @ [b, 0, -h]
-    q = (centre[0], 0, centre[2], math.cos(angle / 2), 0, math.sin(angle / 2), 0)
-    half = (b, 0.1, h)
-    return scenes.one_body(Box(half), RigidInertia.solid_box(1.0, half), mu=2.0, q=q)
-
-
 def times(recording, kind):
     return [event.time for event in recording.of_kind(kind)]
 
@@ -71,26 +62,6 @@ def test_block_slides_to_rest_at_its_time_and_place():
     assert recording.q[-1, 0] == pytest.approx(1.0 / (0.6 * G), abs=1e-12)
     assert np.abs(recording.v[-1]).max() < 1e-12
     assert np.abs(recording.gaps[:, ::2]).max() < 1e-12
-
-
-def test_ball_slides_until_it_rolls():
-    """It rolls at 5/7 of its speed from 2 v0 / (7 mu g) on; 5/7 of the energy is kept; no friction force afterwards."""
-    recording = EventDriven().run(scenes.ball(0.2, 1.0), 0.3)
-    assert times(recording, EventKind.STICK) == pytest.approx([2.0 / (7.0 * 0.2 * G)], abs=1e-10)
-    assert recording.v[-1, 0] == pytest.approx(5.0 / 7.0, abs=1e-10)
-    assert recording.kinetic[-1] / recording.kinetic[0] == pytest.approx(5.0 / 7.0, abs=1e-10)
-    assert np.abs(recording.force(recording.contact_names[0])[-1, :2]).max() < 1e-9
-
-
-@pytest.mark.parametrize(("ratio", "sticks"), [(0.99, False), (1.01, True)])
-@pytest.mark.slow
-def test_brick_on_its_slope(ratio, sticks):
-    """Friction just below and just above tan theta: acceleration g (sin - mu cos), or none at all."""
-    theta = math.radians(20.0)
-    mu = ratio * math.tan(theta)
-    recording = EventDriven().run(scenes.incline(theta, mu), 0.2)
-    wanted = 0.0 if sticks else 0.2 * G * (math.sin(theta) - mu * math.cos(theta))
-    assert np.linalg.norm(recording.v[-1, :3]) == pytest.approx(wanted, abs=1e-10)
 
 
 def test_ball_bounces_as_often_as_it_must_and_rests():
@@ -147,17 +118,6 @@ def test_a_cube_that_falls_flat_stays_flat():
     assert impact.energy_after / impact.energy_before < 0.1
     assert np.linalg.norm(impact.v_plus[3:]) > 1.0
     assert "broke a symmetry" in tumbling.notices[0]
-
-
-def test_block_rocks_as_housner_says():
-    """Quarter period arccosh(1 / (1 - theta0 / alpha)) / p for small angles; energy by (1 - 3/2 sin^2 alpha)^2."""
-    b, h, angle = 0.1, 0.4, 0.01
-    alpha, p = math.atan2(b, h), math.sqrt(3.0 * G / (4.0 * math.hypot(b, h)))
-    recording = EventDriven(max_step=0.05).run(tilted_block(b, h, angle), 0.2)
-    first = recording.of_kind(EventKind.IMPACT)[0]
-    quarter = math.acosh(1.0 / (1.0 - angle / alpha)) / p
-    assert first.time == pytest.approx(quarter, rel=0.02)
-    assert first.energy_after / first.energy_before == pytest.approx((1.0 - 1.5 * math.sin(alpha) ** 2) ** 2, rel=1e-9)
 
 
 def test_event_driven_and_time_stepping_meet():
@@ -314,29 +274,6 @@ def test_contacts_carry_the_momentum(bounces):
     assert table.between("body", "ground").touching.any()
 
 
-def test_a_sliding_block_has_the_contacts_of_a_stepped_one():
-    """Points, modes and forces, against `TimeStepping`."""
-    world = scenes.block(0.3, 1.0)
-    run = EventDriven(output_step=1e-2).run(world, 0.2)
-    stepped = simulate(world, TimeStepping(1e-3), 0.2)
-    own, other = run.contacts, stepped.contacts
-    assert set(own.mode.tolist()) == set(other.mode.tolist())
-    total = np.zeros(3), np.zeros(3)
-    for at, table in zip(total, (own, other), strict=True):
-        at += table.impulse_on(0).sum(axis=0)
-    np.testing.assert_allclose(*total, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(own.mu, 0.3)
-
-
-def test_balls_touch_between_them():
-    """Newton's cradle: pairs of balls, the contact point between them, and no half-space."""
-    table = EventDriven().run(cradle(3), 0.2).contacts
-    assert len(table)
-    assert (table.half_space == -1).all()
-    assert (table.body_a >= 0).all()
-    np.testing.assert_allclose(np.abs(table.normal[:, 0]), 1.0)
-
-
 @pytest.mark.parametrize(
     ("name", "array", "said"),
     [
@@ -359,12 +296,3 @@ def test_damaged_files_are_refused_by_name(bounces, tmp_path, name, array, said)
     write_npz(path, {key: Source.of(value) for key, value in arrays.items()}, compress=False)
     with pytest.raises(RecordError, match=said):
         EventRecording.open(path)
-
-
-def test_no_file_and_a_foreign_file(tmp_path):
-    """Both are reported, not read."""
-    with pytest.raises(RecordError, match="no such record"):
-        EventRecording.open(tmp_path / "none.npz")
-    (tmp_path / "text.npz").write_text("no zip")
-    with pytest.raises(RecordError, match=r"not an \.npz"):
-        EventRecording.open(tmp_path / "text.npz")

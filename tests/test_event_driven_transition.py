@@ -39,20 +39,6 @@ def differenced(end, h):
     return sum(weight * end(place * h) for place, weight in STENCIL) / (12.0 * h)
 
 
-def along_runs(world, duration, dx, h=1e-3, stepper=SHARP, tau=None):
-    """What `Transition.jvp` is, by differences of runs, and the transition of the run between them."""
-    model, start, nv = world.model, world.initial_state(), world.model.nv
-    middle = stepper.run(world, duration, tau=tau)
-
-    def end(s):
-        q, v = mb.integrate(model, start.q, s * dx[:nv], 1.0), start.v + s * dx[nv:]
-        run = stepper.run(world, duration, state=StepperState(q=q, v=v, time=0.0), tau=tau)
-        assert [event.kind for event in run.events] == [event.kind for event in middle.events]
-        return np.concatenate((mb.difference(model, middle.q[-1], run.q[-1]), run.v[-1]))
-
-    return differenced(end, h), transition(middle)
-
-
 def bounced(x, v, w, g, e, mu, n, slip, duration, impacts):
     """Position and velocity of a ball, in closed form and complex numbers; it sticks at impacts where slip is None."""
     arm, inertia, left = -R * n, 0.4 * R**2, duration
@@ -104,52 +90,6 @@ def test_two_bounces_at_their_closed_form(tilt, mu, v, sticks, duration):
         np.testing.assert_allclose(found.parameters["mu"][rows, 0], wanted[:, 13], atol=1e-10)
 
 
-@pytest.mark.parametrize("part", [0.3, *(pytest.param(part, marks=pytest.mark.slow) for part in (0.1, 0.8))])
-def test_optimal_control_of_two_balls(part):
-    """Task 3 of arXiv 2207.05060: at the control known to be best every gradient of the cost is zero.
-
-    The cost is |x2(T)|^2 + eps integral of |u|^2 until the balls meet, at s, with eps = 0.1; the best u is linear in
-    time (Hu et al., arXiv 2205.08622). Its gradient by u(t) is the sum of 2 eps u(t), the gradient of |x2(T)|^2 by the
-    velocity at t, and eps |u(s)|^2 times the gradient of s, which is -(s - t) / (2 v) for each component, with v the
-    speed along x at s.
-    """
-    from scipy.optimize import brentq
-
-    eps, gap = 0.1, 1.0 - 0.4 / math.sqrt(2.0)
-
-    def plan(s):
-        a, b = 8.0 * eps / s + 2.0 * (1.0 - s) ** 2, -(4.0 * (1.0 - s) + 24.0 * eps * gap / s**2)
-        v = -b / (2.0 * a)
-        return v, a * v**2 + b * v + 2.0 + 24.0 * eps * gap**2 / s**3
-
-    s = brentq(lambda s: differenced(lambda d: plan(s + d)[1], 1e-3), 0.3, 0.95, xtol=1e-13)
-    v, cost = plan(s)
-
-    def control(t):
-        return 6 * gap / s**2 - 2 * v / s + (6 * v / s**2 - 12 * gap / s**3) * t
-
-    builder = WorldBuilder((0, 0, 0))
-    for name, x in (("first", -2.0), ("second", -1.0)):
-        builder.add_free_body(name, BALL, Sphere(0.2), Material(0.0, 1.0), (x, x, 0, 1, 0, 0, 0))
-
-    def tau(time, q, v):
-        # Goes on behind s: where it ended there, it would end before or behind the impact of another start.
-        return np.array([control(time) if time < s + 0.01 else 0.0] * 2 + [0.0] * 10)
-
-    world = builder.build()
-    recording = SHARP.run(world, 1.0, tau=tau)
-    end = recording.q[-1, 7:9]
-    power = 2.0 * eps * np.trapezoid([control(t) ** 2 for t in np.linspace(0, s, 20001)], dx=s / 20000)
-    assert end @ end + power == pytest.approx(cost, abs=1e-7)
-    w = np.zeros(24)
-    w[6:8] = 2.0 * end
-    t = part * s
-    before = SHARP.run(world, t, tau=tau).state()
-    onwards = transition(SHARP.run(world, 1.0 - t, state=before, tau=tau))
-    wanted = -2.0 * eps * control(t) + eps * control(s) ** 2 * (s - t) / v
-    np.testing.assert_allclose(onwards.vjp(w)[12:14], wanted, atol=1e-8)
-
-
 def two_balls(mu):
     """A ball and another, whose centre of mass is off its centre, that meet while both turn."""
     builder = WorldBuilder((0, 0, -G))
@@ -187,9 +127,19 @@ def arm():
 def test_collisions_against_differences_of_runs(world, duration, h):
     """Bodies that turn, centres of mass off their centres, links, through one to 22 impacts: as near runs differ."""
     dx = np.random.default_rng(3).normal(size=2 * world.nv)
-    wanted, found = along_runs(world, duration, dx, h)
+    model, start, nv = world.model, world.initial_state(), world.model.nv
+    middle = SHARP.run(world, duration)
+
+    def end(s):
+        q, v = mb.integrate(model, start.q, s * dx[:nv], 1.0), start.v + s * dx[nv:]
+        run = SHARP.run(world, duration, state=StepperState(q=q, v=v, time=0.0))
+        assert [event.kind for event in run.events] == [event.kind for event in middle.events]
+        return np.concatenate((mb.difference(model, middle.q[-1], run.q[-1]), run.v[-1]))
+
+    wanted, found = differenced(end, h), transition(middle)
     assert found.unique
     np.testing.assert_allclose(found.jvp(dx), wanted, atol=1e-8 * np.abs(found.matrix).max())
+    assert found.vjp(wanted) @ dx == pytest.approx(wanted @ found.jvp(dx), rel=1e-12)
 
 
 def test_sliding_to_rolling_at_its_closed_form():

@@ -31,20 +31,19 @@ def particle(v: float, pull: float = 0.0, h: float = H, gap: float = 0.0, **more
     return ConstraintVelProblemData(M=MASS * np.eye(2), N=[[0, 1]], F=[[1, 0]], r=[1], **(fields | more))
 
 
-def box(v: tuple[float, ...], feet: int = 4) -> ConstraintVelProblemData:
-    """A flat box on four corners, or three of them, two directions of friction each; v is (linear, angular)."""
+def box(v: Any, mu: float = MU, feet: int = 4) -> ConstraintVelProblemData:
+    """A flat box on its four corners, or fewer of them; v is (linear, angular)."""
     half = np.array([0.2, 0.1, 0.05])
-    inertia = MASS / 3.0 * (np.sum(half**2) - half**2)
-    M = np.diag([MASS, MASS, MASS, *inertia])
+    M = np.diag([MASS] * 3 + list(MASS / 3.0 * (np.sum(half**2) - half**2)))
     corners = [np.array([x * half[0], y * half[1], -half[2]]) for x in (-1, 1) for y in (-1, 1)][:feet]
 
-    def row(p: np.ndarray, d: tuple[float, ...]) -> np.ndarray:
+    def row(p: Any, d: Any) -> Any:
         return np.concatenate((d, np.cross(p, d)))
 
     N = [row(p, (0, 0, 1)) for p in corners]
     F = [row(p, d) for p in corners for d in ((1, 0, 0), (0, 1, 0))]
-    Mv = M @ np.array(v) - [0, 0, H * MASS * G, 0, 0, 0]
-    return ConstraintVelProblemData(M=M, Mv=Mv, N=N, F=F, mu=[MU] * feet, r=[2] * feet)
+    Mv = M @ np.array(v, dtype=float) - [0, 0, H * MASS * G, 0, 0, 0]
+    return ConstraintVelProblemData(M=M, Mv=Mv, N=N, F=F, mu=[mu] * feet, r=[2] * feet)
 
 
 def random_problem(seed: int, *, mu: float | None = None, rows: bool = True, **more: Any) -> ConstraintVelProblemData:
@@ -104,17 +103,6 @@ def test_with_friction_a_qp_solver_names_the_backends(qp: lcp.Solver) -> None:
     assert caught.value.result.status is lcp.Status.UNSUITABLE
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=NAMES)
-def test_a_sticking_block_has_coulombs_forces(backend: FrictionBackend) -> None:
-    """Pulled at 3 N with a bound of 9.81 N: the relaxation, too, is exact where nothing slides."""
-    found, wanted = solve(particle(0.0, pull=3.0), backend), coulomb(particle(0.0, pull=3.0))
-    np.testing.assert_allclose(found.forces.packed(), [MASS * G, -3.0], atol=1e-8)
-    np.testing.assert_allclose(found.forces.packed(), wanted.forces.packed(), atol=1e-8)
-    np.testing.assert_allclose(found.v_plus, wanted.v_plus, atol=1e-10)
-    assert found.coulomb_error.scaled < 1e-9
-    assert found.certificate.holds(1e-9)
-
-
 @pytest.mark.parametrize("qp", QPS, ids=["OSQP", "CVXPY"])
 def test_the_relaxation_separates_a_sliding_block(qp: lcp.Solver) -> None:
     """Closed form: fN = m (g h + mu v) / (h (1 + mu^2)) where Coulomb has m g, and v_n+ = mu v_t+ where it has 0."""
@@ -162,7 +150,7 @@ def test_a_relaxed_solution_cannot_pass_for_a_certified_one() -> None:
 @pytest.mark.parametrize("feet", [3, 4])
 def test_a_box_on_its_corners(v: tuple[float, ...], feet: int) -> None:
     """Staggered projections find Coulomb's forces; the relaxation does at rest, and lifts corners that slide."""
-    data = box(v, feet)
+    data = box(v, feet=feet)
     wanted = coulomb(data)
     for qp in QPS:
         staggered = solve(data, StaggeredProjections(qp))

@@ -11,26 +11,8 @@ from scipy import sparse
 
 import lcp
 from lcp.friction.solvers.contact_strategies import NoAdmissibleMotion
-from lcp.kernels.cone_measures import project_cones
 
 EYE = np.eye(3)
-
-
-def test_projection_on_the_cone_is_the_nearest_point() -> None:
-    rng = np.random.default_rng(0)
-    mu = rng.uniform(0.0, 1.5, 200)
-    mu[:20] = 0.0
-    z = rng.normal(size=(200, 3))
-    # No tangents, no friction: half a line.
-    z[:10, 1:] = 0.0
-    p = z.copy()
-    project_cones(mu, p)
-    assert (np.hypot(p[:, 1], p[:, 2]) <= mu * p[:, 0] + 1e-14).all()
-    np.testing.assert_array_equal(p[:10], np.maximum(z[:10], 0.0))
-    # Moreau: z = P_K(z) - P_K*(-z), the two parts at right angles.
-    away = p - z
-    np.testing.assert_allclose((p * away).sum(axis=1), 0.0, atol=1e-14)
-    assert (away[:, 0] >= mu * np.hypot(away[:, 1], away[:, 2]) - 1e-14).all()
 
 
 @pytest.mark.parametrize(

@@ -131,15 +131,6 @@ def test_limits_are_heeded_and_said(solver: Any) -> None:
             solver(**wrong)
 
 
-def test_a_matrix_of_zeros_below_the_diagonal_blocks_never_fails_a_block() -> None:
-    """Contacts whose own block is singular: projected steps move them, and the note says so."""
-    W = np.zeros((6, 6))
-    W[:3, 3:] = W[3:, :3] = np.eye(3)
-    result = lcp.solve(lcp.FrictionProblem(W, [-1.0, 0.2, 0.0, -1.0, 0.0, 0.2], [0.5, 0.5]), lcp.NSGS(max_iterations=5))
-    assert np.isfinite(result.r).all()
-    assert "projected steps" in result.attempts[0].detail
-
-
 def pile_of_bodies(nb: int, seed: int) -> lcp.GlobalFrictionProblem:
     """Boxes on one another, four contacts each, all of them redundant: free bodies of six velocities, thrown about."""
     rng = np.random.default_rng(seed)
@@ -191,15 +182,6 @@ def test_problems_without_bodies_or_beyond_numbers_end_with_a_status() -> None:
         assert result.solved or result.status.advice
 
 
-def test_frictionless_contacts_slide_at_any_angle() -> None:
-    """mu = 0 with equal tangential speeds: the slope of the friction disc is 0 there."""
-    problem = pile_of_bodies(2, 0)
-    smooth = lcp.GlobalFrictionProblem(problem.M, problem.H, problem.f, problem.w, np.zeros(problem.nc))
-    result = lcp.solve(smooth, lcp.ContactStrategies())
-    assert result.attempts[0].status is lcp.Status.SOLVED, result.describe()
-    assert np.abs(smooth.reduce().problem.contacts(result.r)[:, 1:]).max() <= 1e-8 * np.abs(result.r).max()
-
-
 def test_bodies_at_rest_among_each_other_have_no_dust():
     """Two spheres that touch as they fall together, beside one that hits the ground: no impulse between the two."""
     H = np.zeros((6, 9))
@@ -222,17 +204,3 @@ def test_contacts_of_different_numbers_of_components_stand_side_by_side() -> Non
     assert result.attempts[0].status is lcp.Status.SOLVED, result.describe()
     known = lcp.solve(problem, PROXIMAL, tolerance=1e-10)
     np.testing.assert_allclose(result.r, known.r, atol=1e-7)
-
-
-def test_bodies_make_the_same_w_as_the_mass_matrix() -> None:
-    """W of a block-diagonal M is a sparse product; rows in any order of the velocities."""
-    problem = pile_of_bodies(3, 2)
-    order = np.random.default_rng(0).permutation(18)
-    M, H = problem.M[order][:, order], problem.H[order]
-    shuffled = lcp.GlobalFrictionProblem(M, H, problem.f[order], problem.w, problem.mu)
-    W = H.T @ sparse.linalg.spsolve(M.tocsc(), H.tocsc())
-    local = shuffled.reduce().problem
-    np.testing.assert_allclose(sparse.csr_array(local.W).toarray(), W.toarray(), atol=1e-12 * abs(W).max())
-    assert lcp.solve(shuffled, lcp.ContactStrategies()).u == pytest.approx(
-        lcp.solve(problem, lcp.ContactStrategies()).u, abs=1e-9
-    )

@@ -97,7 +97,7 @@ def damages(data: bytes) -> Iterator[bytes]:
     yield b""
     for part in (1, len(data) // 2, len(data) - 1):
         yield data[:part]
-    for place in np.random.default_rng(5).integers(0, len(data), 12):
+    for place in np.random.default_rng(5).integers(0, len(data), 5):
         start = int(place)
         yield data[:start] + bytes(byte ^ 0x5A for byte in data[start : start + 15]) + data[start + 15 :]
     yield data + b"more"

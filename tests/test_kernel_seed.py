@@ -62,18 +62,6 @@ def test_another_copy_of_the_sources_compiles_nothing(copied: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_an_edited_copy_compiles_what_is_reached_by_the_edit(tmp_path: Path, copied: Path) -> None:
-    edited = tmp_path / "edited"
-    shutil.copytree(copied, edited)
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    run(SOLVE, **cache)
-    with (edited / "lcp" / "kernels" / "principal_pivoting.py").open("a") as file:
-        file.write("# another version\n")
-    assert "compiling" in run(SOLVE, edited, **cache)[1]
-    assert run(SOLVE, **cache)[1] == ""
-
-
-@pytest.mark.slow
 def test_a_seed_is_read_and_never_written(copied: Path, tmp_path: Path) -> None:
     into, empty = tmp_path / "seed", tmp_path / "empty"
     assert run(SOLVE + WRITE.format(str(into)), NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0][-1] == "True"

@@ -12,14 +12,12 @@ import numpy as np
 import planar_models
 import pytest
 from numpy.typing import NDArray
-from planar_models import format_friction, friction_by_impact
 
 from contactlab.cli import main
 from contactlab.impact import Brach, ChatterjeeRuina, Newton, Poisson, Smith, Stronge, TangentialCompliance
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.recordings import load_planar_impacts
 from contactlab.lab.studies.planar_fit import (
-    PlanarFit,
     PlanarModel,
     cross_validate,
     every_model,
@@ -239,39 +237,3 @@ def test_paired_intervals_see_what_separate_ones_do_not() -> None:
     assert paired_difference(lost, common).difference == 0.0
     with pytest.raises(ValueError, match="same items"):
         paired_difference(common[1:], common)
-
-
-def fitted(data: Any, model: PlanarModel, values: NDArray[np.float64]) -> PlanarFit:
-    """Return a fit with these values."""
-    return PlanarFit(model, values, *prediction_errors(data, model, values))
-
-
-def test_friction_of_each_impact_is_found_with_its_likelihood(file: Path) -> None:
-    """mu drawn from 0.15 +- 0.04 per impact: mean and spread come back; intervals hold it where they tell it."""
-    data = load_planar_impacts(file)
-    model = PlanarModel("Stronge", lever_turned=True)
-    rng = np.random.default_rng(4)
-    J = np.stack((data.normal, data.tangent * [1.0, 1.0, -1.0]), axis=1)
-    u, W = np.einsum("nij,nj->ni", J, data.before), np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
-    truth = np.maximum(rng.normal(0.15, 0.04, len(data)), 0.0)
-    p = np.array(
-        [
-            planar_impulses("Stronge", W[i : i + 1], u[i : i + 1], truth[i], np.array([0.55]))[0]
-            for i in range(len(data))
-        ]
-    )
-    size = np.sqrt((data.mass * data.before**2).sum(axis=1))
-    noise = 0.01 * size[:, None] * rng.normal(size=(len(data), 3)) / np.sqrt(data.mass)
-    data.after[:] = data.before + np.einsum("nij,ni->nj", J, p) / data.mass + noise
-    found = friction_by_impact(data, fitted(data, model, np.array([0.15, 0.55])))
-    assert found.mean == pytest.approx(0.15, abs=0.015)
-    assert found.spread == pytest.approx(0.04, abs=0.015)
-    assert found.log_own.sum() > found.log_common.sum() + 20.0
-    told = found.high - found.low < 0.1
-    assert np.count_nonzero(told) > 30
-    assert np.mean((found.low <= truth + 5e-3) & (truth - 5e-3 <= found.high)) > 0.9
-    assert "likeliest" in format_friction([found])
-    # One mu for all, and no noise beyond the noise of the fit: a negligible spread.
-    p = planar_impulses("Stronge", W, u, 0.15, np.full(len(data), 0.55))
-    data.after[:] = data.before + np.einsum("nij,ni->nj", J, p) / data.mass + noise
-    assert friction_by_impact(data, fitted(data, model, np.array([0.15, 0.55]))).spread < 0.02

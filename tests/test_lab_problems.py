@@ -109,27 +109,19 @@ def test_foreign_files(tmp_path: Path) -> None:
         load_problem(tmp_path / "two.npz")
 
 
-def test_siconos_lcp(tmp_path: Path) -> None:
-    """Dense, column by column; text after the numbers is a comment."""
-    path = tmp_path / "a.dat"
-    path.write_text(f"3\n0\n3\n3\n3\t3\n{numbers(M)}\n{numbers(Q)}\n# from a book\n")
-    found = load_siconos(path)
-    assert isinstance(found, lcp.LCP)
-    assert np.array_equal(found.M, M)
-    assert np.array_equal(found.q, Q)
-    (named,) = load_problems(tmp_path)
-    assert named[0] == "a"
-
-
-def test_siconos_blocks(tmp_path: Path) -> None:
-    """Return a matrix of 2 by 2 blocks, of 1 and 2 rows, whose upper right block is zero and not stored."""
-    path = tmp_path / "blocks.dat"
+@pytest.mark.parametrize("stored", ["dense", "blocks"])
+def test_siconos_lcp(tmp_path: Path, stored: str) -> None:
+    """Column by column, or in blocks of 1 and 2 rows, of which one is zero and not stored; then comments."""
     wanted = M.copy()
     wanted[0, 1:] = 0.0
     blocks = [wanted[:1, :1], wanted[1:, :1], wanted[1:, 1:]]
-    text = "\n".join(f"{i}\n{numbers(block)}" for i, block in enumerate(blocks))
-    path.write_text(f"3 1 3 3 3 2 2  1 3  1 3  3 3  0 1 3  0 0 1\n{text}\n{numbers(Q)}")
-    found = load_siconos(path)
+    text = f"3\n0\n3\n3\n3\t3\n{numbers(wanted)}\n{numbers(Q)}\n# from a book\n"
+    if stored == "blocks":
+        text = "\n".join(f"{i}\n{numbers(block)}" for i, block in enumerate(blocks))
+        text = f"3 1 3 3 3 2 2  1 3  1 3  3 3  0 1 3  0 0 1\n{text}\n{numbers(Q)}"
+    (tmp_path / "a.dat").write_text(text)
+    ((name, found),) = load_problems(tmp_path)
+    assert name == "a"
     assert isinstance(found, lcp.LCP)
     assert np.array_equal(found.M, wanted)
     assert np.array_equal(found.q, Q)

@@ -1,7 +1,6 @@
 """Recorded square drops: corrections of the data, a fit that finds the truth, a reader that refuses bad files."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from square_drops import (
     SquareSettings,
     calibrate,
     load_square_drops,
-    lowest_corner,
-    path_errors,
     prepare,
     rotation_sense,
     run_squares,
@@ -80,66 +77,6 @@ def file(tmp_path: Path, poses: NDArray[np.float64]) -> Path:
     return path
 
 
-def test_lost_frames_wild_samples_and_quarter_turns_are_put_right(file: Path, poses: Any, starts: Any) -> None:
-    """The prepared drop is the simulated one, at the frames it has."""
-    drops = load_square_drops(file)
-    paths = prepare(drops, CAMERA, 9.81)
-    assert [path.number for path in paths] == [7, 8, 9, 10]
-    for i, path in enumerate(paths):
-        wanted = np.arange(SAMPLES) + (np.arange(SAMPLES) >= LOST if i == 1 else 0)
-        np.testing.assert_array_equal(path.frame, wanted)
-        np.testing.assert_allclose(path.pose[path.valid], poses[i, path.frame][path.valid], rtol=0, atol=1e-12)
-        assert path.valid.all() == (i != 2)
-        np.testing.assert_allclose(path.q, starts[i][0], rtol=0, atol=1e-4)
-        np.testing.assert_allclose(path.v, starts[i][1], rtol=0, atol=2e-2)
-    assert not paths[2].valid[WILD]
-
-
-def test_sense_of_rotation_comes_from_momentum_not_from_heights(file: Path) -> None:
-    """As stored a = b = 1; with a mirrored angle only b changes its sign, and the corners keep their heights."""
-    drops = load_square_drops(file)
-    a, b, count = rotation_sense(drops, prepare(drops, CAMERA, 9.81), CAMERA)
-    assert count >= 2
-    assert (a, b) == (pytest.approx(1.0, abs=0.05), pytest.approx(1.0, abs=0.05))
-    mirrored = replace(drops, theta=-drops.theta)
-    camera = replace(CAMERA, angle=-CAMERA.angle)
-    a, b, _ = rotation_sense(mirrored, prepare(mirrored, camera, 9.81), camera)
-    assert (a, b) == (pytest.approx(1.0, abs=0.05), pytest.approx(-1.0, abs=0.05))
-    angles = np.linspace(-2.0, 2.0, 41)
-    np.testing.assert_allclose(lowest_corner(angles, angles, 0.03), lowest_corner(angles, -angles, 0.03), rtol=0)
-    none = replace(drops, z=drops.z + 1.0)
-    assert rotation_sense(none, prepare(none, CAMERA, 9.81), CAMERA)[2] == 0
-
-
-def test_camera_is_read_off_squares_at_rest(file: Path) -> None:
-    """Angle, height and slope of the floor."""
-    drops = load_square_drops(file)
-    x = np.array([-0.6, -0.4, -0.3, -0.2])[:, None] + np.zeros((4, SAMPLES))
-    rest = replace(
-        drops,
-        x=x,
-        z=0.5 * SIDE + CAMERA.height + CAMERA.slope * x,
-        theta=CAMERA.angle + 0.5 * np.pi * np.arange(4)[:, None] + 0.0 * x,
-    )
-    found = calibrate(rest)
-    wanted = (CAMERA.angle, CAMERA.height, CAMERA.slope)
-    np.testing.assert_allclose((found.angle, found.height, found.slope), wanted, rtol=1e-9)
-
-
-def test_errors_are_those_of_the_metric(file: Path) -> None:
-    """A shift of 6 mm is 10 % of the side; a turn counts to half a turn at most; early samples have their own."""
-    drops = load_square_drops(file)
-    path = prepare(drops, CAMERA, 9.81)[2]
-    off = path.pose + [0.006, 0.0, 1.5 * np.pi]
-    off[path.frame * DT > 0.2] = path.pose[path.frame * DT > 0.2]
-    off[WILD] = 1e3  # left out
-    early = np.count_nonzero(path.frame * DT <= 0.2) - (WILD * DT <= 0.2)
-    share = early / np.count_nonzero(path.valid)
-    np.testing.assert_allclose(path_errors(path, off, drops), [10.0 * share, 90.0 * share, 10.0, 90.0], rtol=1e-9)
-    still = score_static_baseline(drops, [path])
-    assert still.position[0] > 50.0
-
-
 def test_fit_finds_the_numbers_the_drops_were_made_with(file: Path) -> None:
     """At the true numbers the paths equal the recorded ones except for the fitted start; the grid chooses the truth."""
     drops = load_square_drops(file)
@@ -164,15 +101,6 @@ def test_fit_finds_the_numbers_the_drops_were_made_with(file: Path) -> None:
         ("folds", lambda: fit_squares(grid, folds=5)),
         ("resamples", lambda: fit_squares(grid, folds=2, resamples=0)),
     )
-
-
-def test_held_out_choices_are_made_without_the_drop() -> None:
-    """A drop that alone likes a point does not get it."""
-    position = np.array([[1.0, 1.0, 1.0, 9.0], [2.0, 2.0, 2.0, 0.0]])
-    grid = SquareGrid(("mu",), np.array([[0.1], [0.2]]), position, np.zeros((2, 4)))
-    fit = fit_squares(grid, folds=4, resamples=10)
-    assert fit.position[3] == 9.0
-    assert fit.values == {"mu": 0.2}  # 2, 2, 2, 0 in the mean
 
 
 @pytest.mark.parametrize(

@@ -8,34 +8,9 @@ import pytest
 from naive import enumerate_bases
 
 import lcp
-from lcp.catalog import Entry, MixedEntry, entries, fathi, mixed_entries, murty, named
+from lcp.catalog import Entry, MixedEntry, entries, mixed_entries, named
 
 ENTRIES = entries()
-CASES = [
-    pytest.param(solver, entry, id=f"{solver.__name__}-{entry.name}") for solver in lcp.ALL_SOLVERS for entry in ENTRIES
-]
-
-
-def promised(solver: type[lcp.Lemke], entry: Entry) -> bool:
-    """Whether the solver's traits cover the class of the problem, and its options the size."""
-    if entry.problem.n > getattr(solver(), "max_n", entry.problem.n):
-        return False
-    return entry.matrix_class is not None and bool(entry.matrix_class & solver.traits)
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize(("solver", "entry"), CASES)
-def test_solver_meets_problem(solver: type[lcp.Lemke], entry: Entry) -> None:
-    """A promised solvable problem is solved at a listed solution; an unsolvable one is never called solved."""
-    result = lcp.solve(entry.problem, solver())
-    if entry.outcome is not lcp.Status.SOLVED:
-        assert not result.solved
-        assert np.isfinite(result.z).all()
-        return
-    if promised(solver, entry):
-        result.raise_for_status()
-    if result.solved and entry.complete:
-        assert any(np.allclose(result.z, z, rtol=1e-9, atol=1e-12) for z in entry.solutions)
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.problem.n <= 9], ids=lambda e: e.name)
@@ -95,15 +70,6 @@ def test_mixed_answers_agree_with_enumeration(entry: MixedEntry) -> None:
         assert not found.continuum
     else:
         assert found.continuum
-
-
-def test_exponential_families_have_their_known_answer() -> None:
-    """Murty's and Fathi's problems at other sizes have the solution of their papers."""
-    for n in (2, 3, 8):
-        for problem, first in ((murty(n), 2.0**n), (fathi(n), 4.0**n)):
-            z = np.zeros(n)
-            z[0] = first
-            assert lcp.residuals(problem, z).solved(1e-14)
 
 
 def test_named_lists_what_there_is() -> None:
@@ -170,32 +136,3 @@ def test_enumeration_agrees_with_the_manifest(shared: Path) -> None:
             assert found.continuum
         counted += 1
     assert counted
-
-
-def test_reducing_by_hand_gives_the_same(shared: Path) -> None:
-    """`reduce`, a plain solve and `recover` are the path of `solve` where A is regular."""
-    for _, problem in cases(shared):
-        if not isinstance(problem, lcp.MLCP):
-            continue
-        reduction = lcp.reduce(problem)
-        assert reduction.consistent
-        if not reduction.exact:
-            continue
-        # Solved is enough: the delta-sigma modulator has two solutions, and pivoting on the whole finds the other.
-        y = lcp.solve(reduction.lcp).z
-        assert lcp.residuals(problem, y, reduction.recover(y)).solved(1e-9)
-
-
-@pytest.mark.nojit
-def test_a_diode_bridge_by_enumeration() -> None:
-    """Four ideal diodes around a source of 1 A and a load of 2 ohm: the load sees the rectified current."""
-    # Unknowns: potentials (in, out, load) free; diode currents y; pairs: current against voltage drop.
-    G = np.diag([1e-3, 1e-3, 0.5])
-    D = np.array([[1.0, 0.0, -1.0], [0.0, 1.0, -1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
-    for current in (1.0, -1.0):
-        problem = lcp.MLCP(-G, -D.T, -D, 1e-3 * np.eye(4), [current, -current, 0.0], np.zeros(4))
-        result = lcp.solve(problem)
-        result.raise_for_status()
-        (only,) = lcp.enumerate_solutions(problem).solutions
-        np.testing.assert_allclose(result.y, only.y, atol=1e-10)
-        assert result.u[2] == pytest.approx(2.0, rel=2e-2)

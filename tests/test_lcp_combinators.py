@@ -92,14 +92,6 @@ def test_regularized_heeds_its_limit_between_shifts() -> None:
     assert lcp.solve(definite(4), lcp.Regularized(lcp.Lemke(), time_limit=1e-9)).solved
 
 
-def test_shifts_are_in_units_of_M() -> None:
-    """The same exponents work for any unit of M."""
-    for s in (1e-9, 1.0, 1e9):
-        result = lcp.solve(lcp.LCP(s * SKEW.M, SKEW.q), lcp.Regularized(WantsDiagonal(), exponents=(-10,)))
-        assert result.solved
-        assert result.regularization == pytest.approx(1e-10 * 3.0 * s)
-
-
 def test_refined_restores_the_digits() -> None:
     """A result right to four digits is polished to the last; a wrong one is unchanged."""
     problem = definite(8)
@@ -109,21 +101,6 @@ def test_refined_restores_the_digits() -> None:
     np.testing.assert_allclose(result.z, lcp.solve(problem, lcp.Lemke()).z, rtol=1e-12, atol=1e-14)
     assert "polished" in result.attempts[0].detail
     assert not lcp.solve(lcp.LCP([[-1.0]], [-1.0]), lcp.Refined(Fails())).solved
-
-
-def test_refined_handles_redundant_unknowns() -> None:
-    """Duplicated rows make the active block singular; the result stays near the inner solver's."""
-    A = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    problem = lcp.LCP(A @ A.T, [-1.0, -1.0, -2.0])
-
-    @dataclass(frozen=True)
-    class Near:
-        def solve(self, problem: lcp.LCP, *, z0: object, tolerance: float, trace: bool) -> lcp.Claim:
-            return lcp.Claim(np.array([0.3001, 0.7001, 2.0001]), lcp.Status.STALLED, 1)
-
-    result = lcp.solve(problem, lcp.Refined(Near()))
-    result.raise_for_status()
-    np.testing.assert_allclose(result.z, [0.3, 0.7, 2.0], atol=1e-3)
 
 
 def test_fallback_lists_every_attempt_with_its_own_verdict() -> None:
@@ -152,14 +129,6 @@ def test_fallback_ends_at_an_answer_or_a_proof() -> None:
     assert len(failed.attempts) == 3
     with pytest.raises(lcp.SolveError, match="gave up"):
         failed.raise_for_status()
-
-
-def test_combinators_nest() -> None:
-    """A fallback within a fallback, a polished regularisation: attempts are flattened, results are judged."""
-    inner = lcp.Fallback(Fails(), lcp.Refined(lcp.Regularized(lcp.Lemke())))
-    result = lcp.solve(definite(4), lcp.Fallback(Fails(), inner))
-    assert result.solved
-    assert len(result.attempts) == 3
 
 
 def test_the_default_cascade_tells_its_steps() -> None:

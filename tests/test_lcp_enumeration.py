@@ -40,47 +40,6 @@ def test_every_basic_solution_is_found(seed: int) -> None:
         assert all(found.isolated)
 
 
-@given(seed=st.integers(0, 10**6))
-@settings(max_examples=100)
-@pytest.mark.slow
-def test_a_continuum_is_one(seed: int) -> None:
-    """A solution called isolated is the only one near it; where none is, a neighbour exists in some basis."""
-    problem = random_problem(2 * seed)
-    found = lcp.enumerate_solutions(problem)
-    M, q, n = problem.M, problem.q, problem.n
-    rng = np.random.default_rng(seed)
-    far = [
-        z
-        for _ in range(4)
-        for z in extreme_solutions(M, q, rng.standard_normal(n))
-        if not any(np.allclose(z, other, atol=1e-6) for other in found.solutions)
-    ]
-    assert found.continuum or not far
-    assert found.continuum == (not all(found.isolated)) or not found.solutions
-
-
-def extreme_solutions(M: np.ndarray, q: np.ndarray, direction: np.ndarray) -> list[np.ndarray]:
-    """For each basis the solution furthest along a direction, within |z| <= 100."""
-    from scipy.optimize import linprog
-
-    n = len(q)
-    points = []
-    for code in range(2**n):
-        inside = [i for i in range(n) if code >> i & 1]
-        outside = [i for i in range(n) if not code >> i & 1]
-        answer = linprog(
-            -direction,
-            A_ub=-M[outside] if outside else None,
-            b_ub=q[outside] if outside else None,
-            A_eq=M[inside] if inside else None,
-            b_eq=-q[inside] if inside else None,
-            bounds=[(0, 100) if i in inside else (0, 0) for i in range(n)],
-        )
-        if answer.status == 0:
-            points.append(answer.x)
-    return points
-
-
 def test_named_continua() -> None:
     """A segment, a ray, a square of solutions, and a continuum beside an isolated solution."""
     segment = lcp.enumerate_solutions(lcp.LCP(np.ones((2, 2)), [-1.0, -1.0]))
@@ -100,52 +59,6 @@ def test_named_continua() -> None:
     both = lcp.enumerate_solutions(lcp.LCP([[-1.0, 0, 0], [0, 1, 1], [0, 1, 1]], [1.0, -1.0, -1.0]))
     assert both.continuum
     assert not any(both.isolated)
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize(
-    ("stiffness", "load", "count", "status"),
-    [
-        (0.4, -9.81, 1, lcp.Status.SOLVED),
-        (0.4, 2.0, 1, lcp.Status.SOLVED),
-        (-0.4, 2.0, 2, lcp.Status.SOLVED),
-        (-0.4, -9.81, 0, lcp.Status.INFEASIBLE),
-    ],
-)
-def test_painleve_states_are_named(stiffness: float, load: float, count: int, status: lcp.Status) -> None:
-    """One pair, w = a z + b: one solution, two, or none, by the signs alone."""
-    problem = lcp.LCP([[stiffness]], [load])
-    assert len(lcp.enumerate_solutions(problem).solutions) == count
-    result = lcp.solve(problem)
-    assert result.status is status
-    if status is lcp.Status.INFEASIBLE:
-        assert result.evidence.proves(problem)
-        assert not result.evidence.proves(lcp.LCP([[stiffness]], [-load]))
-
-
-def test_feasible_without_solution_is_unsolvable() -> None:
-    """The evidence lists what was tried, and z is a feasible point."""
-    problem = lcp.LCP([[-2.0, 1.0], [-2.0, 2.0]], [-2.0, -2.0])
-    result = lcp.solve(problem, lcp.Enumeration())
-    assert result.status is lcp.Status.UNSOLVABLE
-    assert result.evidence.bases == 4
-    assert result.evidence.solutions == ()
-    assert (result.z >= 0.0).all()
-    assert (result.w >= -1e-9).all()
-
-
-@pytest.mark.parametrize("exponent", [-12, -6, 6, 12])
-def test_proofs_do_not_depend_on_units(exponent: int) -> None:
-    """Infeasible and unsolvable problems keep their name in any unit."""
-    s = 10.0**exponent
-    for M, q, status in (
-        ([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0], lcp.Status.INFEASIBLE),
-        ([[-2.0, 1.0], [-2.0, 2.0]], [-2.0, -2.0], lcp.Status.UNSOLVABLE),
-    ):
-        assert lcp.solve(lcp.LCP(s * np.array(M), q)).status is status
-        assert lcp.solve(lcp.LCP(np.array(M), s * np.array(q))).status is status
-        units = np.array([1.0, s])
-        assert lcp.solve(lcp.LCP(np.array(M) * units[:, None], units * q)).status is status
 
 
 def test_the_size_limit_is_named() -> None:
@@ -284,24 +197,6 @@ def test_what_was_not_searched_is_told() -> None:
     assert 0 < block.searched < block.bases == 2**16
     assert f"{2**16 - block.searched} of {2**16} bases were not searched" in found.describe()
     assert all(equilibrium(A, B, z) for z in found)
-
-
-def test_bodies_at_rest_cut_nearly_everything_off() -> None:
-    """A P-matrix in 24 pairs whose loads point one way: one solution, found by few nodes of the 2^24."""
-    n = 24
-    M = 2.0 * np.eye(n) + np.eye(n, k=1)
-    found = lcp.all_solutions(lcp.LCP(M, np.ones(n)))
-    assert found.complete
-    assert found.count == 1
-    np.testing.assert_array_equal(next(iter(found)), np.zeros(n))
-    assert sum(block.nodes for block in found.blocks) <= 3 * n
-
-
-def test_nothing_has_one_solution() -> None:
-    """n = 0: the empty vector."""
-    found = lcp.all_solutions(lcp.LCP(np.zeros((0, 0)), ()))
-    assert found.complete
-    assert [z.shape for z in found] == [(0,)]
 
 
 def test_blocks_too_large_are_refused() -> None:

@@ -84,9 +84,9 @@ def overestimate(found: ErrorBound, z: Matrix, exact: list[Fraction]) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [0.0, 1e-13, 1e-6, 1.0])
+@pytest.mark.parametrize("size", [0.0, 1e-13, 1e-6, 1.0, 1e4])
 def test_bounds_hold_and_are_sharp(kind: str, size: float) -> None:
-    """300 problems a class: the bound holds, and for vectors near the solution its median overestimate is 1.001."""
+    """The bound holds anywhere, also of the cheap classes alone; near the solution its median overestimate is 1.001."""
     rng = np.random.default_rng(7)
     ratios = []
     for _ in range(15):
@@ -94,31 +94,17 @@ def test_bounds_hold_and_are_sharp(kind: str, size: float) -> None:
         M, q = matrix(kind, n, rng), rng.standard_normal(n)
         problem = lcp.LCP(M, q)
         z = lcp.solve(problem).z + size * rng.standard_normal(n)
-        found = error_bound(problem, z)
+        exact = exact_solution(M, q, np.zeros(n), np.full(n, np.inf))
+        found, cheap = error_bound(problem, z), error_bound(problem, z, max_n=1)
         assert found.available, found.detail
         assert found.norm == "max"
         assert found.matrix_class in ("H_+", "PD", "P")
+        assert cheap.matrix_class in ("H_+", "PD", "none", *(["P"] if n == 1 else []))
         assert not found.local
-        ratios.append(overestimate(found, z, exact_solution(M, q, np.zeros(n), np.full(n, np.inf))))
-    assert np.median(ratios) < (1.001 if size < 1e-3 and (kind != "ill" or size == 0.0) else 1e3)
-
-
-def test_far_vectors_and_each_class_alone() -> None:
-    """Any vector can be given; each class bounds what it should, far from the solution too."""
-    rng = np.random.default_rng(3)
-    seen = set()
-    for _ in range(60):
-        n = int(rng.integers(2, 6))
-        kind = KINDS[int(rng.integers(4))]
-        M, q = matrix(kind, n, rng), rng.standard_normal(n)
-        z = 10.0 ** rng.uniform(-2, 4) * rng.standard_normal(n)
-        # max_n = 1 leaves the cheap classes only.
-        for limit in (1, 12):
-            found = error_bound(lcp.LCP(M, q), z, max_n=limit)
-            seen.add(found.matrix_class)
-            if found.available:
-                overestimate(found, z, exact_solution(M, q, np.zeros(n), np.full(n, np.inf)))
-    assert seen >= {"H_+", "PD", "P", "none"}
+        ratios.append(overestimate(found, z, exact))
+        if cheap.available:
+            overestimate(cheap, z, exact)
+    assert size > 1.0 or np.median(ratios) < (1.001 if size < 1e-3 and (kind != "ill" or size == 0.0) else 1e3)
 
 
 def test_degenerate_solutions() -> None:
@@ -224,28 +210,6 @@ def test_scaling_by_huge_factors() -> None:
         assert found.bound <= 1e-10 * max(z.max(), 1e-300)
     for huge in (1e300, 1e-300):
         assert error_bound(lcp.LCP([[huge]], [-huge]), [1.0]).bound < 1e-5
-
-
-def test_residual_in_twice_the_precision() -> None:
-    """w = M z + q by compensated products: within its bound of the exact one, and the bound is tiny."""
-    from lcp.kernels.reductions import dense_residual
-
-    rng = np.random.default_rng(8)
-    for _ in range(20):
-        n = int(rng.integers(1, 8))
-        M = rng.standard_normal((n, n)) * 10.0 ** rng.uniform(-20, 20, (n, n))
-        z = rng.standard_normal(n)
-        q = -M @ z
-        w, error = np.empty(n), np.empty(n)
-        dense_residual(M, q, z, np.arange(n), w, error)
-        for i in range(n):
-            terms = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(M[i], z, strict=True)]
-            exact = sum(terms, Fraction(float(q[i])))
-            assert abs(Fraction(float(w[i])) - exact) <= Fraction(float(error[i]))
-            assert error[i] <= 1e-15 * abs(w[i]) + 1e-28 * float(sum(map(abs, terms)))
-    w, error = np.empty(1), np.empty(1)
-    dense_residual(np.array([[1e305]]), np.array([1.0]), np.array([1e-3]), np.arange(1), w, error)
-    assert error[0] == np.inf
 
 
 def test_ill_formed_arguments() -> None:

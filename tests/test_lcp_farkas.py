@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import lcp
 from lcp import infeasibility_proof
-from lcp.analysis.exact import nonnegative
 from lcp.farkas import Farkas, balanced
 
 
@@ -39,19 +38,6 @@ def test_infeasible_by_construction(seed: int, n: int) -> None:
     assert proof.proves(problem)
     assert proof.proves_exactly(problem) == proven(problem, proof.y)
     assert proof.proves_exactly(problem)
-
-
-@given(seed=st.integers(0, 10**6), contacts=st.integers(1, 10))
-@settings(max_examples=30, deadline=None)
-def test_opposed_contacts(seed: int, contacts: int) -> None:
-    """Contacts and the same ones turned round, both to separate: columns cancel exactly, and the proof is exact."""
-    rng = np.random.default_rng(seed)
-    N = rng.standard_normal((contacts, 4))
-    N = np.vstack([N, -N])
-    problem = lcp.LCP(N @ (N / rng.uniform(0.1, 10.0, 4)).T, -rng.uniform(0.1, 1.0, 2 * contacts))
-    proof = infeasibility_proof(problem)
-    assert proof is not None
-    assert proof.proves(problem)
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 8))
@@ -155,26 +141,4 @@ def test_proofs_of_whole_numbers_multiply_out(seed: int, powers: int) -> None:
     problem = lcp_units.posed(drawn, *(np.exp2(rng.integers(-powers, powers + 1, n)) for _ in range(2)))
     proof = infeasibility_proof(problem)
     assert proof is not None
-    y = [Fraction(a) for a in proof.y.tolist()]
-    columns = [sum(Fraction(a) * b for a, b in zip(column, y, strict=True)) for column in problem.M.T.tolist()]
-    assert min(y) >= 0
-    assert max(columns) <= 0
-    assert sum(Fraction(a) * b for a, b in zip(problem.q.tolist(), y, strict=True)) < 0
-
-
-@pytest.mark.nojit
-@given(seed=st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
-def test_programs_in_integers_end_in_a_point_or_a_contradiction(seed: int) -> None:
-    """A x = d b with x >= 0, or y A <= 0 with y . b > 0: exactly one of them, exactly."""
-    rng = np.random.default_rng(seed)
-    count, size = int(rng.integers(1, 6)), int(rng.integers(1, 8))
-    A, b = rng.integers(-3, 4, (count, size)).astype(object), rng.integers(-4, 5, count).astype(object)
-    x, scale, y = nonnegative(A, b)
-    if x is None:
-        assert max(y @ A) <= 0
-        assert y @ b > 0
-    else:
-        assert (A @ x == scale * b).all()
-        assert scale > 0
-        assert min(x) >= 0
+    assert proven(problem, proof.y)

@@ -8,7 +8,7 @@ import pytest
 import simulation_scenes as scenes
 from joint_scenes import busy, gripper
 from refusals import assert_messages
-from test_cone_solver import box as flat_box
+from test_friction_backends import box as flat_box
 from test_simulation_cone import sliding_brick
 
 import lcp

@@ -109,39 +109,6 @@ def journal_bearing(n: int, eccentricity: float = 0.8) -> tuple[lcp.MCP, lcp.Box
     return lcp.MCP(lambda p: A @ p + q, lambda p: A, np.zeros(n * n), np.inf), lcp.BoxLCP(A, q, 0.0, np.inf)
 
 
-@dataclass(frozen=True)
-class SpatialPrices:
-    """Two places of supply, three of demand, one good: flows and prices in equilibrium (Samuelson; Takayama, Judge).
-
-    Unknowns: flows f_ij, supply prices, demand prices. Supply S_i(p) = 2 sqrt(p) + i, demand D_j(p) = a_j / p, cost of
-    transport t_ij + f_ij^2 / 8. The a_j and t_ij are made from an equilibrium in which two flows are zero.
-    """
-
-    flows: Vector
-    supply_prices: Vector
-    demand_prices: Vector
-
-    @property
-    def answer(self) -> Vector:
-        return np.concatenate([self.flows.ravel(), self.supply_prices, self.demand_prices])
-
-    def problem(self) -> lcp.NCP:
-        need = self.flows.sum(axis=0) * self.demand_prices
-        offset = self.flows.sum(axis=1) - 2.0 * np.sqrt(self.supply_prices)
-        cost = self.demand_prices - self.supply_prices[:, None] - self.flows**2 / 8.0
-        cost = np.where(self.flows > 0.0, cost, cost + 0.5)
-
-        def F(x: Vector) -> Vector:
-            f, p, r = x[:6].reshape(2, 3), x[6:8], x[8:]
-            return np.concatenate([
-                (p[:, None] + cost + f**2 / 8.0 - r).ravel(),
-                2.0 * np.sqrt(p) + offset - f.sum(axis=1),
-                f.sum(axis=0) - need / r,
-            ])  # fmt: skip
-
-        return lcp.NCP(F, None, 11)
-
-
 def bratu(m: int, strength: float) -> lcp.MCP:
     """-Laplace u = strength exp(u) on m x m nodes of the unit square, u = 0 at the rim, at most 0.05: an obstacle."""
     off, h = -np.ones(m - 1), 1.0 / (m + 1)
@@ -151,6 +118,3 @@ def bratu(m: int, strength: float) -> lcp.MCP:
     return lcp.MCP(
         lambda u: A @ u - strength * np.exp(u), lambda u: A - sp.diags_array(strength * np.exp(u)), -np.inf, high
     )
-
-
-SPATIAL = SpatialPrices(np.array([[2.0, 0.0, 1.0], [0.0, 3.0, 2.0]]), np.array([4.0, 9.0]), np.array([6.5, 12.0, 11.0]))

@@ -21,3 +21,10 @@ def assert_messages(error: type[Exception] | tuple[type[Exception], ...], *rows:
     for pattern, call in rows:
         with pytest.raises(error, match=pattern):
             call()
+
+
+def assert_named(error: type[Exception], field: str, pattern: str, call: Callable[[], Any]) -> None:
+    """The call raises the error, which names the field, with a message that has the pattern."""
+    with pytest.raises(error, match=pattern) as caught:
+        call()
+    assert caught.value.field == field, caught.value

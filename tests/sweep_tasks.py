@@ -72,14 +72,6 @@ def die_once(task: dict[str, Any]) -> dict[str, Any]:
     return {"survived": True}
 
 
-def kill_parent(task: dict[str, Any]) -> dict[str, Any]:
-    """End the worker of the cluster that runs this task's process, unless ``harmless`` is set."""
-    if task["harmful"]:
-        os.kill(os.getppid(), signal.SIGKILL)
-        time.sleep(60.0)
-    return {"pid": 0}
-
-
 def thrown_cube(parameters: dict[str, Any]) -> Any:
     """A scene from a function: a cube in free flight, as fast as parameter and seed say."""
     from contactlab.collision import Box, HalfSpace, Material

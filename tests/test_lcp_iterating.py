@@ -1,4 +1,4 @@
-"""Common properties of the iterative solvers: classes, bounds, limits, trace, failures."""
+"""Common properties of the iterative solvers: classes, bounds, limits, trace, failures; the interior-point method."""
 
 from typing import Any
 
@@ -92,3 +92,23 @@ def test_dominant_matrices_by_either_order(solver: Any, order: str) -> None:
     for seed in range(20):
         for relaxation in (0.6, 1.0):
             lcp.solve(dominant(seed), solver(relaxation=relaxation, sweep=order)).raise_for_status()
+
+
+@pytest.mark.parametrize("polish", [True, False])
+def test_closed_forms_of_the_interior_point_method(polish: bool) -> None:
+    """A semidefinite box, and bounds a hair apart."""
+    solver = lcp.InteriorPoint(polish=polish)
+    flat = lcp.solve(lcp.BoxLCP(np.zeros((3, 3)), [1.0, -2.0, 1e-3], [-1.0, -2.0, -3.0], [4.0, 5.0, 6.0]), solver)
+    np.testing.assert_allclose(flat.z, [-1.0, 5.0, -3.0], atol=1e-7)
+    thin = lcp.solve(lcp.BoxLCP(np.eye(2), [-9.0, 9.0], 1.0, 1.0 + 1e-9), solver)
+    assert thin.solved
+    np.testing.assert_allclose(thin.z, [1.0 + 1e-9, 1.0], rtol=1e-9)
+
+
+def test_large_infeasible_problems_are_not_put_to_a_linear_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the stated size the divergence is reported as what it is."""
+    monkeypatch.setattr("lcp.solvers.interior_point._PROOF_SIZE", 1)
+    result = lcp.solve(lcp.LCP([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0]), lcp.InteriorPoint())
+    assert result.status in (lcp.Status.STALLED, lcp.Status.SINGULAR_BASIS)
+    assert "path" in result.attempts[0].detail
+    assert np.isfinite(result.z).all()

@@ -1,7 +1,6 @@
 """Lemke's method: classes against enumeration, degeneracy, rays, warm start, and its tableau."""
 
 from pathlib import Path
-from types import FunctionType
 
 import numpy as np
 import pytest
@@ -10,34 +9,6 @@ from test_lcp_promises import contact
 
 import lcp
 from lcp.catalog import murty
-from lcp.compiler.views import _view_1d, _view_2d
-from lcp.kernels import lemke as k
-from lcp.kernels import lemke_tableau as lt
-from lcp.kernels.lemke_exchanges import padded
-
-
-def random_problem(seed: int, n: int, kind: str) -> lcp.LCP:
-    """A problem Lemke's method must solve, perhaps with ties and duplicated rows."""
-    rng = np.random.default_rng(seed)
-    A = rng.integers(-2, 3, (n, max(1, n - seed % 3))).astype(float) if seed % 2 else rng.standard_normal((n, n))
-    if kind == "definite":
-        M, q = A @ A.T + np.eye(n), rng.integers(-3, 4, n).astype(float)
-    elif kind == "semidefinite":
-        # q in the range of M minus something feasible: a solution exists, M may be singular, rows may be duplicated.
-        M = A @ A.T
-        if n > 1:
-            M[-1], M[:, -1] = M[0], M[:, 0]
-            M[-1, -1] = M[0, 0]
-        x = rng.integers(0, 2, n).astype(float)
-        q = -M @ x + rng.integers(0, 2, n) * (x == 0)
-        if n > 1:
-            q[-1] = q[0]
-    else:
-        # Diagonally dominant by rows: a P-matrix, neither symmetric nor positive definite in general.
-        M = rng.integers(-2, 3, (n, n)).astype(float)
-        np.fill_diagonal(M, np.abs(M).sum(axis=1) + 1.0)
-        q = rng.integers(-3, 4, n).astype(float)
-    return lcp.LCP(M, q)
 
 
 def test_a_ray_is_told_though_measures_overflow() -> None:
@@ -68,15 +39,9 @@ def test_restarts_leave_exponential_paths() -> None:
     assert result.iterations < 1000
 
 
-def test_a_covering_vector_of_the_wrong_length_is_refused() -> None:
-    """Found when the problem is known."""
-    with pytest.raises(lcp.ProblemError, match="length 2, the problem 3"):
-        lcp.solve(lcp.LCP(np.eye(3), -np.ones(3)), lcp.Lemke(covering_vector=(1.0, 1.0)))
-
-
 def test_trace_follows_the_artificial_variable() -> None:
     """The artificial variable falls to zero; tracing does not change the result."""
-    problem = random_problem(4, 6, "definite")
+    problem = lcp.LCP(*definite(6, 4))
     plain, traced = lcp.solve(problem), lcp.solve(problem, trace=True)
     assert plain.trace is None
     assert traced.trace is not None
@@ -119,8 +84,10 @@ def test_zeros_of_the_covering_vector_where_q_is_not_negative(seed: int) -> None
     np.testing.assert_allclose(result.z, lcp.solve(problem).z, rtol=1e-9, atol=1e-12)
 
 
-def test_a_row_that_needs_cover_and_has_none_is_refused() -> None:
-    """The error has its q; it is raised by the solve, because construction has no q."""
+def test_covering_vectors_that_do_not_fit_a_problem_are_refused() -> None:
+    """By length or by a row that needs cover, whose q is named; by the solve, because construction has no problem."""
+    with pytest.raises(lcp.ProblemError, match="length 2, the problem 3"):
+        lcp.solve(lcp.LCP(np.eye(3), -np.ones(3)), lcp.Lemke(covering_vector=(1.0, 1.0)))
     solver = lcp.Lemke(covering_vector=(1.0, 0.0))
     assert lcp.solve(lcp.LCP(np.eye(2), [-1.0, 0.0]), solver).solved
     with pytest.raises(lcp.ProblemError, match=r"covering_vector\[1\] = 0 but q\[1\] = -2.0 < 0"):
@@ -144,65 +111,6 @@ def test_the_covering_vector_of_a_box(seed: int) -> None:
 
 
 Matrix = NDArray[np.float64]
-
-
-def fresh(n: int, seed: int) -> tuple[lt.Tableau, Matrix, Matrix, np.random.Generator]:
-    """A tableau of a random problem in its first dictionary, rows and columns scaled by powers of two."""
-    rng = np.random.default_rng(seed)
-    M, q = rng.standard_normal((n, n)), rng.standard_normal(n)
-    views = getattr(lt.tableau, "py_func", lt.tableau)
-    # Python cannot call the compiler's own views.
-    views = FunctionType(views.__code__, {**views.__globals__, "view_2d": _view_2d, "view_1d": _view_1d})
-    t = views(np.full(k.lemke_float_size(n), np.nan), np.zeros(k.lemke_int_size(n), dtype=np.int64), n)
-    t.row[:] = 2.0 ** rng.integers(-2, 3, n)
-    t.column[:] = 2.0 ** rng.integers(-2, 3, n)
-    t.cover[:] = rng.uniform(0.5, 1.5, n)
-    t.x[:] = t.size[:] = t.entry[:] = 0.0
-    lt.first_tableau(t, q)
-    return t, M, q, rng
-
-
-def pivot_at_once(T: Matrix, r: int, c: int) -> None:
-    """The textbook exchange of a whole tableau, in place."""
-    column = T[:, c].copy()
-    T[:, c] = 0.0
-    inverse = 1.0 / column[r]
-    row = -T[r] * inverse
-    row[c] = inverse
-    column[r] = 0.0
-    T += column[:, None] * row
-    T[r] = row
-
-
-@pytest.mark.parametrize("n", [1, 3, 8, 9, 40, 150])
-@pytest.mark.parametrize("look", [1.0, 0.2, 0.0])
-def test_late_exchanges_give_the_same_bits(n: int, look: float) -> None:
-    """After any exchanges, some on the same row or column, each column exactly equals an immediate update."""
-    t, M, _, rng = fresh(n, n)
-    exchanged_at_random(t, M, rng, look)
-    assert not t.T[:, n : padded(n)].any()
-
-
-def exchanged_at_random(t: lt.Tableau, M: Matrix, rng: np.random.Generator, look: float) -> None:
-    """Exchange 120 times, and compare columns with the textbook's; ``look``: interval for stored ones."""
-    n = M.shape[0]
-    T = np.hstack([t.row[:, None] * M * t.column, t.cover[:, None]])
-    for _ in range(120):
-        c = int(rng.integers(0, n + 1))
-        entering = int(t.nonbasis[c])
-        lt.entering_column(t, M, entering)
-        np.testing.assert_array_equal(t.entry[:n], T[:, c])
-        r = int(np.argmax(np.abs(T[:, c]) * rng.uniform(0.5, 1.0, n)))
-        lt.exchange(t, r, entering)
-        pivot_at_once(T, r, c)
-        if rng.random() < look:
-            c = int(rng.integers(0, n + 1))
-            lt.stored_column(t, M, c)
-            np.testing.assert_array_equal(t.T[c, :n], T[:, c])
-        if not (np.abs(T) < 1e6).all():
-            break
-    lt.update_tableau(t, M)
-    np.testing.assert_array_equal(t.T[:, :n].T, T)
 
 
 def definite(n: int, seed: int) -> tuple[Matrix, Matrix]:

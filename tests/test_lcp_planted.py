@@ -12,7 +12,6 @@ from scipy import sparse
 import lcp
 from lcp.method import with_time_limit
 from lcp.problem import bounds_of
-from lcp.solvers.block_principal_pivoting import coarse_problem
 from lcp.solvers.cascade import classify_structure
 
 KINDS = ("Gaussian", "low rank", "sparse integer", "symmetric")
@@ -44,14 +43,6 @@ def test_planted_solutions_are_found(kind: str, n: int) -> None:
             result = lcp.solve(problem, solver)
             assert result.solved, (seed, result)
             assert np.minimum(result.z, problem.M @ result.z + problem.q) == pytest.approx(0.0, abs=1e-6)
-
-
-def test_random_boxes_of_a_hundred_unknowns() -> None:
-    """M Gaussian, bounds -1 and 1: a solution exists, and is found in seconds where the proven path takes long."""
-    for seed in range(2):
-        rng = np.random.default_rng([100, seed])
-        M, q = rng.standard_normal((100, 100)), 2.0 * rng.standard_normal(100)
-        assert lcp.solve(lcp.BoxLCP(M, q, -np.ones(100), np.ones(100))).solved
 
 
 def test_the_same_seed_takes_the_same_path() -> None:
@@ -215,12 +206,3 @@ def test_few_factorisations_and_the_answer_of_another_method(name: str) -> None:
     assert result.iterations < lcp.solve(problem, lcp.BlockPrincipalPivoting(), z0=start).iterations
     other = lcp.solve(problem, lcp.FischerNewton(), tolerance=1e-13)
     np.testing.assert_allclose(result.z, other.z, atol=1e-9 * np.abs(other.z).max())
-
-
-def test_matrices_that_are_no_diffusion_have_no_coarse_problem() -> None:
-    """Skew, without neighbours, dense, small: they begin at their bounds as before."""
-    S = sparse.random_array((4000, 4000), density=5.0 / 4000, rng=np.random.default_rng(1))
-    one, q = sparse.eye_array(4000), -np.ones(4000)
-    candidates: list[Any] = [S - S.T + 0.01 * one, one, np.eye(50), lcp_variational.membrane(20)]
-    for M in candidates:
-        assert coarse_problem(lcp.LCP(M, q[: M.shape[0]])) is None

@@ -133,11 +133,3 @@ def test_without_polish_the_answer_is_the_programs_own() -> None:
     problem = lcp.LCP(N @ (N / mass).T, N @ rng.standard_normal(6))
     assert lcp.solve(problem, lcp.OSQP(eps=1e-3)).solved
     assert not lcp.solve(problem, lcp.OSQP(eps=1e-3, polish=False)).solved
-
-
-def test_friction_is_refused_with_advice() -> None:
-    """The friction row makes the symmetric part indefinite: UNSUITABLE, naming what to use instead."""
-    M = [[1, 0, 0, 0], [0, 1, -1, 1], [0, -1, 1, 1], [0.5, -1, -1, 0]]
-    result = lcp.solve(lcp.LCP(M, [-9.81, -2.0, 2.0, 0.0]), lcp.OSQP())
-    assert result.status is lcp.Status.UNSUITABLE
-    assert "ConvexRelaxation" in result.attempts[0].detail

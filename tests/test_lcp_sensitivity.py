@@ -122,23 +122,6 @@ def test_both_sides_of_a_kink_are_elements() -> None:
     assert left == pytest.approx(weak.dz_dq[0, 0])
 
 
-def test_one_sided_derivatives_in_two_dimensions() -> None:
-    """M = [[2, 1], [1, 2]], q = (-2, -1): z = (1, 0), w = 0; along +-e_2 the two pieces are met, one each."""
-    M, q = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-2.0, -1.0])
-    problem = lcp.LCP(M, q)
-    result = lcp.solve(problem)
-    np.testing.assert_allclose(result.z, [1.0, 0.0], atol=1e-14)
-    h, e = 1e-6, np.array([0.0, 1.0])
-    apart = (lcp.solve(lcp.LCP(M, q + h * e)).z - result.z) / h
-    pressed = (result.z - lcp.solve(lcp.LCP(M, q - h * e)).z) / h
-    strict, weak = (sensitivity(problem, result, choice=choice) for choice in ("strict", "weak"))
-    assert strict.degenerate.tolist() == weak.degenerate.tolist() == [1]
-    np.testing.assert_allclose(strict.jvp(dq=e), apart, atol=1e-8)
-    np.testing.assert_allclose(weak.jvp(dq=e), pressed, atol=1e-8)
-    np.testing.assert_allclose(weak.dz_dq, -np.linalg.inv(M), atol=1e-14)
-    np.testing.assert_allclose(strict.dz_dq, [[-0.5, 0.0], [0.0, 0.0]], atol=1e-15)
-
-
 def test_sparse_agrees_with_dense_and_stays_sparse() -> None:
     """On an obstacle problem the sparse factor gives the dense numbers; M_bar has the pattern of M."""
     dense = catalog.obstacle(60)

@@ -36,6 +36,8 @@ def test_a_false_claim_is_not_believed() -> None:
     with pytest.raises(lcp.SolveError, match="STALLED.*scaled residual") as caught:
         result.raise_for_status()
     assert caught.value.result is result
+    lie = Returns(lcp.Claim(np.zeros(1), lcp.Status.SOLVED, 0), lcp.Traits.NONLINEAR)
+    assert lcp.solve(KINDS["nonlinear"], lie).status is lcp.Status.STALLED  # type: ignore[call-overload]
 
 
 class OnlyProblem:
@@ -79,10 +81,9 @@ def test_what_a_solver_returns_is_looked_at_whatever_the_problem(kind: str) -> N
     with pytest.raises(lcp.ProblemError, match=r"Returns returned [zr] = None, expected \d numbers"):
         lcp.solve(problem, Returns(empty, traits))  # type: ignore[call-overload]
     if kind not in other:
-        with pytest.raises(lcp.ProblemError) as caught:
+        wanted = r"solve\(self, problem, \*, z0=None, tolerance=1e-9, trace=False\) -> lcp.Claim"
+        with pytest.raises(lcp.ProblemError, match=rf"OnlyProblem\.solve\(problem: .*{wanted}"):
             lcp.solve(problem, OnlyProblem())  # type: ignore[call-overload]
-        assert "OnlyProblem.solve(problem: " in str(caught.value)
-        assert "solve(self, problem, *, z0=None, tolerance=1e-9, trace=False) -> lcp.Claim" in str(caught.value)
 
 
 def test_a_type_error_of_the_solver_itself_is_left_as_it_is() -> None:
@@ -97,18 +98,10 @@ def test_a_type_error_of_the_solver_itself_is_left_as_it_is() -> None:
     assert not isinstance(caught.value, lcp.ProblemError)
 
 
-def test_a_modest_claim_is_corrected_upwards() -> None:
-    """A solution handed over as a failure is recognised as a solution."""
+def test_claims_are_corrected_or_refused() -> None:
+    """A solution handed over as a failure is one; NaN never passes; another length is an error."""
     assert lcp.solve(PROBLEM, Claimant((4 / 3, 7 / 3), lcp.Status.STALLED)).solved
-
-
-def test_an_undefined_answer_is_named() -> None:
-    """NaN in z never passes silently."""
     assert lcp.solve(PROBLEM, Claimant((np.nan, 1.0))).status is lcp.Status.NOT_FINITE
-
-
-def test_a_claim_of_the_wrong_shape_is_refused() -> None:
-    """A solver that returns another length is refused, and named."""
     with pytest.raises(lcp.ProblemError, match=r"Claimant returned z of shape \(1,\)"):
         lcp.solve(PROBLEM, Claimant((1.0,)))
 
@@ -143,8 +136,6 @@ def test_residuals_follow_their_definitions(exponent: int) -> None:
 
 def test_sparse_measures_equal_dense_ones() -> None:
     """A sparse problem is judged as its dense twin, without being made dense."""
-    import scipy.sparse as sp
-
     rng = np.random.default_rng(3)
     M = np.where(rng.random((12, 12)) < 0.3, rng.standard_normal((12, 12)), 0.0)
     q, z = rng.standard_normal(12), rng.random(12)
@@ -301,12 +292,6 @@ def test_the_noise_of_a_load_is_not_held_against_an_answer() -> None:
         (r"q_uncertainty\[1\] = -1.0 is negative", lambda: lcp.LCP(M, q, [0.0, -1.0])),
         ("q_uncertainty must have length 2", lambda: lcp.LCP(M, q, [0.0])),
     )
-
-
-def test_a_load_counts_however_large_the_terms_beside_it() -> None:
-    """Along a null direction terms of 1e14 cancel: beside them a load of one is nothing, and still not met."""
-    problem = lcp.LCP([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0])
-    assert lcp.residuals(problem, [1e14, 1e14]).backward_error == pytest.approx(1.0)
 
 
 def test_dust() -> None:

@@ -28,7 +28,6 @@ from contactlab.simulation import (
     TimeStepping,
     WorldBuilder,
     simulate,
-    step,
 )
 
 RADIUS, MASS, MU = 0.1, 2.0, 0.8
@@ -86,24 +85,6 @@ def test_a_ball_agrees_with_differences(material, v, edges):
         assert found.unique
 
 
-@pytest.mark.nojit
-@pytest.mark.parametrize("edges", [4, 6, 8])
-def test_between_two_corners_of_the_polygon(edges):
-    """A torque rotates the rolling within the step: the moment moves to a side of the polygon, or to another corner."""
-    world = ball(BOTH, (0.005, 0, 0, 0.02, 0.05, 0.01), turn=TURN)
-    stepper = TimeStepping(H, erp=1.0, edges=edges)
-    modes = set()
-    for torque in ((-1.0, 1.0, 0.5), (-1.0, 0.1, 0.5), (0.4, -0.9, 0.2), (1.0, 0.3, 0.2), (0.7, 1.1, -0.3)):
-        tau = np.array([0, 0, 0, *torque])
-        found = linearize(world, stepper, world.initial_state(), tau)
-        if found.unique and all(kink.state_distance > 2e-6 for kink in found.kinks):
-            assert_agrees(world, stepper, world.initial_state(), tau=tau)
-            result = step(world, stepper, world.initial_state(), tau)
-            x, y = sorted(np.abs(result.contacts.moment[0, :2]))
-            modes.add(bool(x > 0.0 and y > 0.0))
-    assert modes
-
-
 @pytest.mark.parametrize("name", ["two spheres", "spheres"])
 def test_scenes_agree_with_differences(name):
     """Scenes whose surfaces resist turning: A, B and targets of some states, as differences, where no kink is near."""
@@ -119,17 +100,6 @@ def test_scenes_agree_with_differences(name):
             assert_agrees(motion.world, stepper, state, steps=(1e-6, 1e-7, 1e-8))
             checked += 1
     assert checked
-
-
-@pytest.mark.nojit
-def test_with_penetrations_that_stay_the_held_piece_is_given():
-    """erp = 0: a resting body is held, its moments with it, and up and down are two sides."""
-    world = ball(BOTH, ROLLS)
-    found = assert_one_sided(world, TimeStepping(H), world.initial_state(), signed(12, 2))
-    assert ("gap at zero: held is given, else it opens", 0) in whys(found)
-    np.testing.assert_allclose(found.A[8, 2], -1.0 / H)
-    # A body that comes down at 1 / h presses less, and has less friction.
-    assert found.A[6, 2] == pytest.approx(BRAKED * ROLL / G / H, rel=1e-6)
 
 
 @pytest.mark.nojit
@@ -157,17 +127,6 @@ def test_moments_at_their_bounds_are_kinks_by_name():
     held = linearize(world, STEPPER, replace(world.initial_state(), v=0.95 * world.initial_state().v))
     assert "at the bound of its rolling, may roll" in {kink.reason for kink in held.kinks}
     assert held.unique
-
-
-@pytest.mark.nojit
-def test_rolling_that_turns_comes_to_the_next_side_of_the_polygon():
-    """Near the middle between two directions the moment goes from the one to the side between them: named."""
-    world = ball(BOTH, (0.005, 0, 0, 0.02, 0.05, 0.01))
-    names = set()
-    for share in np.linspace(0.2, 1.4, 61):
-        found = linearize(world, STEPPER, world.initial_state(), [0, 0, 0, -0.8 * share, 0.8, 0])
-        names |= {kink.reason for kink in found.kinks}
-    assert "rolls between two directions of the polygon" in names
 
 
 @pytest.mark.nojit

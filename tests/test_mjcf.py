@@ -10,9 +10,9 @@ import pytest
 from mjcf_texts import written
 
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects
-from contactlab.simulation import ConvexPoints, HeightField, TimeStepping, load_mjcf_world, simulate
+from contactlab.simulation import HeightField, TimeStepping, load_mjcf_world, simulate
 from contactlab.simulation.world.mjcf import MjcfError, MjcfWarning, load_mjcf
-from contactlab.simulation.world.mjcf.source import TABLE, AttributeSupport, row_of, unknown_attributes
+from contactlab.simulation.world.mjcf.source import TABLE, AttributeSupport, row_of
 
 
 def bundled():
@@ -74,18 +74,6 @@ def test_what_is_left_out_is_named(mujoco, tmp_path):
     with pytest.warns(MjcfWarning, match="string"):
         load_mjcf_world(file)
     assert load_mjcf(written(tmp_path, texts.ARM, "arm.xml")).notes == ()
-
-
-def test_shapes_frictions_and_filters(mujoco, tmp_path):
-    """Meshes collide by their hulls, friction is each geom's, contype and conaffinity decide as in MuJoCo."""
-    world = load_mjcf(written(tmp_path, texts.FLYER)).world
-    hull = next(s for s in world.surfaces if isinstance(s.shape, ConvexPoints))
-    others = [s for s in world.surfaces if s is not hull]
-    assert len(hull.shape.points) == 6
-    assert all(not (hull.category & s.mask and s.category & hull.mask) for s in others)
-    assert sorted({s.material.mu for s in world.surfaces}) == [0.9, 1.0]
-    names = world.model.names
-    assert (names.index("wheel"), names.index("arm")) in world.excluded_pairs
 
 
 ACTED = """<mujoco>
@@ -180,13 +168,6 @@ def test_files_that_are_refused(mujoco, tmp_path, text, match):
         load_mjcf(written(folder, text))
 
 
-def test_includes_within_the_folder_are_read(mujoco, tmp_path):
-    """An include in the file's own folder is followed."""
-    written(tmp_path, f"<mujoco><worldbody>{BODY}</worldbody></mujoco>", "part.xml")
-    file = written(tmp_path, '<mujoco><include file="part.xml"/></mujoco>')
-    assert load_mjcf_world(file).model.names == ("b",)
-
-
 def test_without_mujoco_the_error_names_the_extra(tmp_path, monkeypatch):
     """And nothing else of the package needs it."""
     monkeypatch.setitem(sys.modules, "mujoco", None)
@@ -194,23 +175,9 @@ def test_without_mujoco_the_error_names_the_extra(tmp_path, monkeypatch):
         load_mjcf(written(tmp_path, texts.ARM))
 
 
-SECTIONS = ("equality", "tendon", "actuator", "sensor")
-
-
 def words(one: str) -> list[str]:
     """The attributes of a column of the table."""
     return [word.split("=")[0] for word in one.split()]
-
-
-@pytest.mark.parametrize("kind", TABLE)
-def test_what_is_read_is_quiet_and_the_rest_is_named(kind):
-    """Attributes are reported by the table, and each has one place in it."""
-    row = TABLE[kind]
-    every = [word for column in row for word in words(column)]
-    assert len(set(every)) == len(every)
-    section = kind if kind in SECTIONS else "worldbody"
-    found = unknown_attributes([(section, kind, dict.fromkeys([*every, "unheard-of"], "7"))])
-    assert found == [f"{kind} {name}" for name in (*words(row.unsupported), "unheard-of")]
 
 
 def schema(mujoco):

@@ -1,14 +1,13 @@
 """Forces, ranges, friction and sensors of MuJoCo files: MuJoCo's numbers and MuJoCo's motion."""
 
 import itertools
-from dataclasses import replace
 
 import mjcf_texts as texts
 import numpy as np
 import pytest
 
-from contactlab.collision import ContactError, combine
-from contactlab.simulation import Material, Simulation, TimeStepping, Transform, WorldBuilder, sensors, simulate, verify
+from contactlab.collision import combine
+from contactlab.simulation import Simulation, TimeStepping, Transform, WorldBuilder, sensors, simulate
 from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 
@@ -180,36 +179,9 @@ def test_groups_that_are_switched_off_do_nothing(tmp_path):
     assert (world.joint_actions.drives, scene.notes) == ((), ())
 
 
-def test_a_robot_of_another_world_is_named(tmp_path):
-    """The error names the body that this world lacks."""
-    scene, _ = scene_and_mujoco_of_ranges(tmp_path, '<motor joint="k"/>')
-    world, robot = scene.world, scene.robot
-    strange = replace(robot, actuators=tuple(replace(one, terms=(("arm", 0, 1.0),)) for one in robot.actuators))
-    with pytest.raises(MjcfError, match="'arm'"):
-        strange.tau(world, [1.0], world.initial_q, world.initial_v)
-
-
 TEXT_FRICTION = """<mujoco><option timestep="0.002"/><worldbody><geom name="floor" type="plane" size="9 9 1" {floor}/>
   <body name="box" pos="0 0 0.1"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.1" {box}/></body>
 </worldbody><keyframe><key name="sliding" qpos="0 0 0.1 1 0 0 0" qvel="2 0 0 0 0 0"/></keyframe></mujoco>"""
-
-
-@pytest.mark.parametrize(
-    ("floor", "box", "speed"), [("1", "1", 2.0), ("3", "1", 0.038), ("1", "3", 0.038), ("3", "3", 0.038)]
-)
-def test_two_frictionless_geoms_slide_on(tmp_path, floor, box, speed):
-    """A box at 2 m/s for 0.2 s: where one of the two has friction, so has the contact."""
-    file = tmp_path / "model.xml"
-    file.write_text(TEXT_FRICTION.format(floor=f'condim="{floor}"', box=f'condim="{box}"'))
-    m = mujoco.MjModel.from_xml_path(str(file))
-    d = mujoco.MjData(m)
-    mujoco.mj_resetDataKeyframe(m, d, 0)
-    mujoco.mj_step(m, d, 100)
-    scene = load_mjcf(file, keyframe="sliding")
-    recording = simulate(scene.world, TimeStepping(0.002), steps=100)
-    assert recording.v[-1, 0] == pytest.approx(speed, abs=1e-9)
-    assert d.qvel[0] == pytest.approx(recording.v[-1, 0], abs=0.06)  # it sinks in first
-    assert verify(recording, every=20).holds
 
 
 def test_pairs_mix_as_in_mujoco(tmp_path):
@@ -232,14 +204,6 @@ def test_pairs_mix_as_in_mujoco(tmp_path):
         world.half_space_materials,
         world.surfaces[0].material,
     )
-
-
-def test_priority_of_materials():
-    """The higher one says mu alone, and is a whole number."""
-    ice, rubber = Material(0.02, 0.3, priority=1), Material(0.9, 0.1)
-    assert combine(ice, rubber) == combine(rubber, ice) == (0.02, 0.3)
-    with pytest.raises(ContactError, match="1.5"):
-        Material(0.5, priority=1.5)
 
 
 H = 1e-3
@@ -349,18 +313,3 @@ def test_touch_counts_the_contacts_that_mujocos_counts(tmp_path):
     for name in zones:
         found = run.read(robot.sensors[f"one/{name}"])
         np.testing.assert_allclose(found, d.sensor(name).data, rtol=0.0, atol=1e-3 * 8 * 9.81, err_msg=name)
-
-
-def test_touch_of_what_nothing_touches_is_in_the_notes(tmp_path):
-    """A zone on a body whose only geom is seen alone: in mujoco it reads 0 for good."""
-    file = tmp_path / "tool.xml"
-    file.write_text(
-        '<mujoco><worldbody><body><freejoint/><geom size=".1"/><site name="hand" size=".2"/><body pos="0 0 .2">'
-        '<geom size=".01" contype="0" conaffinity="0"/><site name="tip" size=".2"/></body></body></worldbody>'
-        '<sensor><touch name="hand" site="hand"/><touch name="tip" site="tip"/></sensor></mujoco>'
-    )
-    scene = load_mjcf(file)
-    run = Simulation(scene.world, TimeStepping(H))
-    run.step()
-    assert [run.read(sensor).tolist() for sensor in scene.robot.sensors.values()] == [[0.0]]
-    assert "sensors not taken: 'tip'" in scene.robot.notes

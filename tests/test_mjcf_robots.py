@@ -39,14 +39,6 @@ def test_the_bodies_that_may_touch_are_mujocos(tmp_path, name):
     assert may_touch_here(load_mjcf(file).world) == may_touch_in_mujoco(mujoco.MjModel.from_xml_path(str(file)))
 
 
-def test_a_body_of_several_joints_does_not_touch_its_parent(tmp_path):
-    """Bodies welded to either of the two do not touch either."""
-    pairs = may_touch_here(load_mjcf(written(tmp_path, texts.LEG)).world)
-    for pair in (("thigh", "shin"), ("thigh", "sole"), ("pack", "shin"), ("shin", "toe"), ("sole", "toe")):
-        assert frozenset(pair) not in pairs
-    assert frozenset(("thigh", "toe")) in pairs
-
-
 @pytest.mark.filterwarnings("ignore:compiler attribute")
 @pytest.mark.parametrize(("package", "folder", "name"), STRANGERS)
 def test_known_robots_touch_themselves_as_in_mujoco(package, folder, name):

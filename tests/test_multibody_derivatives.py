@@ -1,4 +1,4 @@
-"""Derivatives of dynamics and motion against fourth-order differences, identities, closed forms, pinocchio."""
+"""Derivatives of dynamics and motion against fourth-order differences, identities and closed forms."""
 
 import importlib.metadata
 from functools import partial
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from differencing import Function, differenced, worst
 from every_joint import Cam, Cylindrical, model_with_every_joint, random_body
-from pin_models import Pair, random_pair
 from refusals import assert_messages
 from trees import random_tree, state
 
@@ -37,9 +36,8 @@ from contactlab.multibody import (
     point_position,
     point_velocity_6d,
     point_velocity_derivatives,
-    random_configuration,
 )
-from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody.spatial import RigidInertia
 
 
 def with_rotors_and_own_joints(seed: int) -> Model:
@@ -123,42 +121,6 @@ def test_errors() -> None:
     )
 
 
-class Three(joints.CustomJoint):
-    """The composite of a turn about z, a shift along y and a turn about x: every column changes along another."""
-
-    nq = 3
-    nv = 3
-
-    def transform(self, q: np.ndarray) -> Transform:
-        (a, b), (c, s) = (np.cos(q[0]), np.sin(q[0])), (np.cos(q[2]), np.sin(q[2]))
-        Rz, Rx = np.array([[a, -b, 0], [b, a, 0], [0, 0, 1]]), np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
-        return Transform(Rz @ Rx, Rz @ (0, q[1], 0))
-
-    def motion_subspace(self, q: np.ndarray) -> np.ndarray:
-        c, s = np.cos(q[2]), np.sin(q[2])
-        return np.array([[0, s, c, -q[1], 0, 0], [0, 0, 0, 0, c, -s], [1, 0, 0, 0, 0, 0]]).T
-
-    def velocity_product(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        c, s = np.cos(q[2]), np.sin(q[2])
-        turned = np.array([0, c * v[2], -s * v[2], -v[1], 0, 0]) * v[0]
-        return turned + np.array([0, 0, 0, 0, -s * v[2], -c * v[2]]) * v[1]
-
-
-def test_a_joint_of_the_users_is_the_composite_it_imitates() -> None:
-    chain = joints.Composite([joints.Revolute(), joints.Prismatic((0, 1, 0)), joints.Revolute((1, 0, 0))])
-    rng, both = np.random.default_rng(5), [ModelBuilder(), ModelBuilder()]
-    for k, parent in enumerate(("world", "b0", "b1")):
-        placement, inertia = random_body(rng)
-        for builder, joint in zip(both, (Three(), chain), strict=True):
-            use = joint if k != 1 else joints.Spherical()
-            builder.add_body(f"b{k}", parent=parent, joint=use, placement=placement, inertia=inertia)
-    own, known = (builder.build() for builder in both)
-    q, v, a = state(known, 5)
-    for function in (inverse_dynamics_derivatives, forward_dynamics_derivatives):
-        for found, expected in zip(function(own, q, v, a), function(known, q, v, a), strict=True):
-            assert worst(found, expected) < 1e-11
-
-
 class Lost(Cam):
     """A joint whose subspace ends beyond q = 0.3."""
 
@@ -172,49 +134,6 @@ def test_a_joint_of_the_users_that_fails_near_by_is_named() -> None:
     inverse_dynamics(model, [0.3], [1.0], [0.0])
     with pytest.raises(MultibodyError, match=r"Lost\.motion_subspace"):
         inverse_dynamics_derivatives(model, [0.3], [1.0], [0.0])
-
-
-def as_theirs(pair: Pair, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Pinocchio's dtau/dq and dtau/dv from ours: of tau' = T^T tau at v = T v', a = T a' + (dT/dt) v'.
-
-    T turns with a free body: along its turns dT = R [e]x, in the rows of its shifts.
-    """
-    model, T = pair.ours, pair.rotations(q)
-    tau = T.T @ inverse_dynamics(model, q, v, a)
-    dq, dv, M = inverse_dynamics_derivatives(model, q, v, a)
-    v_theirs, along, speed, turned = np.linalg.solve(T, v), np.zeros_like(T), np.zeros_like(T), np.zeros_like(T)
-    moved = np.zeros_like(T)
-    for name, kind in zip(model.names, pair.kinds, strict=True):
-        if kind == "floating":
-            at = model.v_slice(name).start
-            shift, turn = slice(at, at + 3), slice(at + 3, at + 6)
-            R, own, w = T[shift, shift], v_theirs[shift], v_theirs[turn]
-            along[shift, turn] = -R @ skew(own)
-            moved[shift, turn] = -R @ skew(R.T @ a[shift])
-            speed[shift, shift], speed[shift, turn] = R @ skew(w), -R @ skew(own)
-            turned[shift, turn] = skew(tau[shift])
-    by_q = T.T @ (dq @ T + dv @ along + M @ moved) + turned
-    return by_q, T.T @ (dv @ T + M @ speed), T.T @ M @ T
-
-
-def skew(x: np.ndarray) -> np.ndarray:
-    return np.cross(np.eye(3), x)
-
-
-def test_pinocchio_agrees() -> None:
-    pin = pytest.importorskip("pinocchio")
-    for seed in range(40):
-        rng = np.random.default_rng([7, seed])
-        pair = random_pair(pin, rng, int(rng.integers(1, 40)))
-        model, data = pair.ours, pair.theirs.createData()
-        q, (v, a) = random_configuration(model, rng), rng.standard_normal((2, model.nv))
-        T = pair.rotations(q)
-        a_theirs = np.linalg.solve(T, a - pair.turning(q, v))
-        arguments = pair.q(q), np.linalg.solve(T, v), a_theirs
-        theirs = pin.computeRNEADerivatives(pair.theirs, data, *arguments)
-        M = np.triu(theirs[2]) + np.triu(theirs[2], 1).T
-        for found, expected in zip(as_theirs(pair, q, v, a), (theirs[0], theirs[1], M), strict=True):
-            assert worst(found, expected) < 1e-12
 
 
 POINT = np.array([0.3, -0.2, 0.5])
@@ -313,28 +232,3 @@ def test_errors_of_motion() -> None:
             lambda: point_velocity_derivatives(model, q, v, "b1", [1.0, 2.0]),
         ),
     )
-
-
-def test_pinocchio_agrees_on_motion() -> None:
-    """Trees without free bodies, whose velocities are the same in both."""
-    pin = pytest.importorskip("pinocchio")
-    for seed in range(30):
-        rng = np.random.default_rng([8, seed])
-        pair = random_pair(pin, rng, int(rng.integers(2, 30)))
-        if "floating" in pair.kinds:
-            continue
-        model, theirs, data = pair.ours, pair.theirs, pair.theirs.createData()
-        q, (v, a) = random_configuration(model, rng), rng.standard_normal((2, model.nv))
-        pin.computeForwardKinematicsDerivatives(theirs, data, pair.q(q), v, a)
-        world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        place, at = pin.SE3(np.eye(3), POINT), model.names[-1]
-        their = pin.getPointClassicAccelerationDerivatives(theirs, data, model.nb, place, world)
-        ours = point_velocity_derivatives(model, q, v, at, POINT)
-        for found, expected in zip(
-            (ours[0], *point_acceleration_derivatives(model, q, v, a, at, POINT)), their, strict=True
-        ):
-            assert worst(found[3:], expected) < 1e-11
-        their = pin.computeCentroidalDynamicsDerivatives(theirs, data, pair.q(q), v, a)
-        ours = centroidal_momentum_derivatives(model, q, v)[0], *centroidal_rate_derivatives(model, q, v, a)
-        for found, expected in zip(ours, their, strict=True):
-            assert worst(found[[3, 4, 5, 0, 1, 2]], expected) < 1e-11

@@ -22,10 +22,8 @@ from contactlab.multibody import (
     kinetic_energy,
     linear_momentum,
     nonlinear_effects,
-    point_position,
     random_configuration,
 )
-from contactlab.multibody.kernels.kinematics import sines_cosines
 from contactlab.multibody.mass_matrix import (
     dof_parents,
     factorize_ltl,
@@ -153,29 +151,6 @@ def test_every_joint_in_one_tree() -> None:
     np.testing.assert_allclose(forward_dynamics_lagrangian(EVERY, q, v, tau, linear_solver="ltl"), a, rtol=1e-9)
 
 
-@pytest.mark.parametrize("root", JOINTS, ids=lambda joint: type(joint).__name__)
-def test_joints_on_the_root_have_the_right_bias(root: joints.Joint) -> None:
-    """The bias force at a root joint agrees with Lagrange: d(M v)/dt - dT/dq in coordinates, by power at a = 0."""
-    rng = np.random.default_rng(1)
-    placement, inertia = random_body(rng)
-    model = ModelBuilder((0, 0, 0)).add_body("b", joint=root, placement=placement, inertia=inertia).build()
-    q, v = random_configuration(model, rng), 2.0 * rng.standard_normal(model.nv)
-    step = 1e-5
-    # M(q + v h) v changes at the rate that h(q, v) and the generalised force of T leave: v.(dM/dt) v = 2 v.h.
-    before, after = integrate(model, q, v, -step), integrate(model, q, v, step)
-    rate = (v @ mass_matrix(model, after) @ v - v @ mass_matrix(model, before) @ v) / (2 * step)
-    assert 2 * v @ nonlinear_effects(model, q, v) == pytest.approx(rate, rel=1e-6, abs=1e-6)
-    # And against the motion of the centre of mass: at a = 0 its acceleration is the second difference of its position.
-    com = inertia.com
-    here = [point_position(model, integrate(model, q, v, h), "b", com) for h in (-1e-3, 0.0, 1e-3)]
-    force = inertia.mass * (here[0] - 2 * here[1] + here[2]) / 1e-6
-    lifted = ModelBuilder((0, 0, 0)).add_body("base", joint=joints.TranslationXYZ(), inertia=BALL)
-    lifted.add_body("b", parent="base", joint=root, placement=placement, inertia=inertia)
-    free = lifted.build()
-    h = nonlinear_effects(free, np.concatenate([np.zeros(3), q]), np.concatenate([np.zeros(3), v]))
-    np.testing.assert_allclose(h[:3], force, rtol=1e-4, atol=1e-4)
-
-
 def test_factors() -> None:
     """L is lower triangular, keeps to the branches, and its solves undo products; so does the articulated factor."""
     rng = np.random.default_rng(9)
@@ -297,18 +272,6 @@ def test_bad_states_of_custom_joints_are_not_blamed_on_the_joint() -> None:
     )
 
 
-@pytest.mark.nojit
-def test_a_model_without_moving_bodies() -> None:
-    """Nothing moves: vectors of length 0 and an empty matrix."""
-    model = ModelBuilder().add_body("post", joint=joints.Fixed(), inertia=BALL).build()
-    none = np.zeros(0)
-    assert inverse_dynamics(model, none, none, none).shape == (0,)
-    assert forward_dynamics(model, none, none, none).shape == (0,)
-    assert mass_matrix(model, none).shape == (0, 0)
-    assert solve_mass_matrix(model, none, none).shape == (0,)
-    assert factorize_ltl(model, np.zeros((0, 0))).solve(none).shape == (0,)
-
-
 def chain(n: int) -> Model:
     """n revolute joints in a row."""
     builder = ModelBuilder()
@@ -316,24 +279,6 @@ def chain(n: int) -> Model:
         parent, place = f"b{i - 1}" if i else "world", Transform(p=(0.1, 0.0, 0.2))
         builder.add_body(f"b{i}", parent=parent, joint=joints.Revolute(np.eye(3)[i % 3]), placement=place, inertia=BALL)
     return builder.build()
-
-
-@pytest.mark.nojit
-def test_sines_and_cosines() -> None:
-    """Within one unit in the last place of the library's: all sizes, near the zeros of both, where it takes over."""
-    rng = np.random.default_rng(3)
-    quarters = rng.integers(-60000, 60000, 2000) * (np.pi / 2)
-    few = [0.0, -0.0, 1e-300, np.pi / 4, -np.pi / 4, np.nextafter(np.pi / 4, 1.0), 1e5, -1e5]
-    for angles in (*(rng.uniform(-s, s, 2000) for s in (1e-3, 1.0, 4.0, 1e5)), quarters, 0.5 * quarters, np.array(few)):
-        sines, cosines = angles.copy(), np.empty_like(angles)
-        sines_cosines(sines, cosines)
-        np.testing.assert_array_max_ulp(sines, np.sin(angles), 1)
-        np.testing.assert_array_max_ulp(cosines, np.cos(angles), 1)
-    beyond = np.array([1.0, 2e5, -1e22, np.pi])
-    sines, cosines = beyond.copy(), np.empty(4)
-    sines_cosines(sines, cosines)
-    np.testing.assert_array_max_ulp(sines, np.sin(beyond), 1)
-    np.testing.assert_array_max_ulp(cosines, np.cos(beyond), 1)
 
 
 def test_models_too_large_for_the_stack() -> None:
@@ -344,26 +289,9 @@ def test_models_too_large_for_the_stack() -> None:
         tau = mass_matrix(model, q) @ a + nonlinear_effects(model, q, v)
         np.testing.assert_allclose(inverse_dynamics(model, q, v, a), tau, rtol=1e-10, atol=1e-9)
         np.testing.assert_allclose(forward_dynamics(model, q, v, tau), a, rtol=1e-7, atol=1e-7)
+        M = mass_matrix(model, q)
+        factor = factorize_ltl(model, M)
+        np.testing.assert_allclose(factor.L.T @ factor.L, M, atol=1e-13 * np.abs(M).max())
+        np.testing.assert_allclose(M @ factor.solve(tau), tau, rtol=0, atol=1e-7)
     assert chain(45).packed.compact
     assert not chain(60).packed.compact
-
-
-def test_factors_of_long_arms() -> None:
-    """Two arms of 25, whose rows are factored whole: L^T L is M, and the zeros of the tree remain zero."""
-    builder = ModelBuilder()
-    for arm in "lr":
-        for i in range(25):
-            placement, inertia = random_body(np.random.default_rng(i))
-            parent = f"{arm}{i - 1}" if i else "world"
-            joint = joints.Revolute(np.eye(3)[i % 3])
-            builder.add_body(f"{arm}{i}", parent=parent, joint=joint, placement=placement, inertia=inertia)
-    model = builder.build()
-    M, b = mass_matrix(model, random_configuration(model, 1)), np.arange(50.0)
-    factor = factorize_ltl(model, M)
-    assert not factor.L[25:, :25].any()
-    np.testing.assert_allclose(factor.L.T @ factor.L, M, atol=1e-13 * np.abs(M).max())
-    np.testing.assert_allclose(M @ factor.solve(b), b, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(factor.solve_l(factor.solve_lt(b)), factor.solve(b), rtol=1e-12, atol=1e-12)
-    M[40, 3] = M[3, 40] = 1.0
-    with pytest.raises(MultibodyError, match="no branch"):
-        factorize_ltl(model, M)

@@ -5,14 +5,12 @@ import pytest
 from every_joint import model_with_every_joint, moved
 
 from contactlab.multibody import (
-    ModelBuilder,
     PointForce,
     body_pose,
     body_spatial_jacobian,
     external_forces,
     forward_dynamics,
     inverse_dynamics,
-    joints,
     point_acceleration,
     point_acceleration_6d,
     point_bias_acceleration,
@@ -25,7 +23,7 @@ from contactlab.multibody import (
     point_velocity_6d,
     random_configuration,
 )
-from contactlab.multibody.spatial import RigidInertia, Transform, quaternion
+from contactlab.multibody.spatial import quaternion
 
 POINT = np.array([0.3, -0.2, 0.5])
 
@@ -79,22 +77,6 @@ def test_jacobians(case: tuple) -> None:
         np.testing.assert_allclose(body_spatial_jacobian(model, q, body), expected, atol=1e-14)
 
 
-def test_fixed_bodies_keep_their_frames() -> None:
-    """A body fixed on a body fixed on a moving one has its own frame; so has one fixed to the world."""
-    ball = RigidInertia.solid_sphere(1.0, 0.1)
-    builder = ModelBuilder()
-    builder.add_body("arm", joint=joints.Revolute(), inertia=ball)
-    builder.add_body("hand", parent="arm", joint=joints.Fixed(), placement=Transform(p=(1, 0, 0)), inertia=ball)
-    builder.add_body("tip", parent="hand", joint=joints.Fixed(), placement=Transform(p=(0, 1, 0)))
-    builder.add_body("post", joint=joints.Fixed(), placement=Transform(p=(5, 0, 0)), inertia=ball)
-    model = builder.build()
-    q = np.array([np.pi / 2])
-    np.testing.assert_allclose(point_position(model, q, "tip", (0, 0, 0)), (-1, 1, 0), atol=1e-15)
-    np.testing.assert_allclose(point_position(model, q, "post", (0, 0, 1)), (5, 0, 1), atol=1e-15)
-    np.testing.assert_allclose(point_jacobian(model, q, "tip", (0, 0, 0))[:, 0], (-1, -1, 0), atol=1e-15)
-    assert not point_jacobian(model, q, "post", (1, 2, 3)).any()
-
-
 def test_body_coordinates_and_back(case: tuple) -> None:
     """`point_in_body` undoes `point_position`."""
     model, q, _, _ = case
@@ -122,15 +104,3 @@ def test_external_forces_do_the_work_of_their_points(case: tuple) -> None:
     )
     found = forward_dynamics(model, q, v, a, rows)
     np.testing.assert_allclose(found, forward_dynamics(model, q, v, a + generalized), rtol=1e-9, atol=1e-9)
-
-
-def test_a_force_turns_with_its_body() -> None:
-    """A row is the moment about the world origin and the force; a force in body axes turns with the body."""
-    builder = ModelBuilder()
-    inertia = RigidInertia.solid_sphere(1.0, 0.1)
-    builder.add_body("arm", joint=joints.Revolute(), placement=Transform(p=(1, 0, 0)), inertia=inertia)
-    model, q = builder.build(), [np.pi / 2]
-    rows = external_forces(model, q, [PointForce("arm", (2, 0, 0), (0, 3, 0), "body")])
-    np.testing.assert_allclose(rows, [[0, 0, 6, -3, 0, 0]], atol=1e-15)
-    rows = external_forces(model, q, [PointForce("arm", (2, 0, 0), (0, 3, 0))])
-    np.testing.assert_allclose(rows, [[0, 0, 3, 0, 3, 0]], atol=1e-15)

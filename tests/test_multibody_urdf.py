@@ -162,31 +162,24 @@ def test_a_planar_joint_moves_in_the_plane_normal_to_its_axis(axis):
     same_dynamics(model, by_builder.build())
 
 
-def test_an_axis_is_x_where_none_is_written_and_is_normalised():
-    """The format's default; its length does not matter."""
+def test_axes_and_origins_follow_the_format():
+    """An axis is x by default and of any length; quaternions of version 1.2 have the scalar last, of any length."""
     for inside in ("", "<axis xyz='1 0 0'/>", "<axis xyz='1e-30 0 0'/>"):
         np.testing.assert_array_equal(load_urdf(pair(inside=inside)).bodies[1].joint.axis, [1, 0, 0])
+    model = load_urdf(pair(inside="<origin quat_xyzw='0 0 2 2'/>"))
+    np.testing.assert_allclose(model.bodies[1].placement.R, turn([0, 0, 1], math.pi / 2), atol=1e-15)
 
 
-def test_a_turned_inertial_frame_turns_the_inertia():
-    """A quarter turn about z swaps Ixx and Iyy, and the centre of mass is not turned."""
+def test_inertias_follow_the_format():
+    """A quarter turn about z swaps Ixx and Iyy, not the centre of mass; products that are left out are zero."""
     own = inertial(2.0, 1.0, 2.0, 2.5, "<origin xyz='1 2 3' rpy='0 0 1.5707963267948966'/>")
     body = load_urdf(robot(link("a", own))).bodies[0]
     np.testing.assert_allclose(body.inertia.inertia, np.diag([2.0, 1.0, 2.5]), atol=1e-15)
     np.testing.assert_array_equal(body.inertia.com, [1, 2, 3])
 
-
-def test_products_of_inertia_are_zero_where_left_out_and_keep_their_signs():
-    """The moments must be written."""
     own = "<inertial><mass value='1'/><inertia ixx='1' iyy='1.5' izz='2' ixz='-0.25'/></inertial>"
     inertia = load_urdf(robot(link("a", own))).bodies[0].inertia.inertia
     np.testing.assert_array_equal(inertia, [[1, 0, -0.25], [0, 1.5, 0], [-0.25, 0, 2]])
-
-
-def test_an_origin_may_be_a_quaternion():
-    """Quaternions of version 1.2 of the format are read: the scalar comes last, and they are normalised."""
-    model = load_urdf(pair(inside="<origin quat_xyzw='0 0 2 2'/>"))
-    np.testing.assert_allclose(model.bodies[1].placement.R, turn([0, 0, 1], math.pi / 2), atol=1e-15)
 
 
 def test_limits_friction_and_the_rest_are_kept():
@@ -274,12 +267,15 @@ def test_geometry_is_kept_as_records_and_not_loaded():
 
 
 def test_points_and_rods_are_taken_as_they_are():
-    """Both exist, also with a program's rounding; with and without strict checks."""
+    """Both exist, also with a program's rounding, strict or not; four digits of a plate do not warn."""
     for moments in ((0, 0, 0), (0, 1, 1), (1e-22, -1e-21, 0)):
         text = robot(link("a", inertial(3.0, *moments)))
         for strict in (False, True):
             inertia = load_urdf(text, strict_inertia=strict).bodies[0].inertia
             np.testing.assert_array_equal(inertia.inertia, np.diag(moments))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_urdf(robot(link("a", inertial(1.0, 0.1234, 0.2345, 0.3580))))
 
 
 def test_an_inertia_that_cannot_exist_is_used_unchanged_with_a_warning_that_names_the_link():
@@ -292,13 +288,6 @@ def test_an_inertia_that_cannot_exist_is_used_unchanged_with_a_warning_that_name
     assert mass_matrix(model, [0.3])[0, 0] == 1.0
     with pytest.raises(UrdfError, match="belongs to no mass distribution, it has a moment"):
         load_urdf(text, strict_inertia=True)
-
-
-def test_rounded_numbers_of_a_plate_do_not_warn():
-    """Four digits: the largest moment may exceed the sum of the others by the last one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        load_urdf(robot(link("a", inertial(1.0, 0.1234, 0.2345, 0.3580))))
 
 
 def test_a_negative_moment_is_refused_where_it_would_move():

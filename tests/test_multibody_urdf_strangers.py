@@ -1,16 +1,13 @@
 """Untrusted robot descriptions: harmful content is refused, quickly."""
 
 import gc
-import re
 import time
-import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
-from urdf_texts import FIVE, link, robot
+from urdf_texts import link, robot
 
-from contactlab.multibody import UrdfError, UrdfWarning, load_urdf
+from contactlab.multibody import UrdfError, load_urdf
 from contactlab.multibody.urdf.reading import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
 
 # Refusing has to cost about as much as reading what is refused; generous, for busy machines.
@@ -165,44 +162,3 @@ def test_meshes_are_found_in_the_folders_given(tmp_path):
     assert path(lower, {"pkg": folder.parent}) == found
     with pytest.raises(UrdfError, match="is not a folder"):
         path(in_package, {"pkg": tmp_path / "nowhere"})
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_damaged_descriptions_end_in_a_model_or_a_typed_error(seed):
-    """Values exchanged, elements doubled or dropped, text cut: never another exception, never a model of NaN."""
-    rng = np.random.default_rng(seed)
-    whole = FIVE.read_text(encoding="utf-8")
-    tokens = [
-        "0",
-        "-1",
-        "1e308",
-        "1e-320",
-        "nan",
-        "",
-        "world",
-        "base",
-        "<",
-        "&",
-        '"',
-        "fixed",
-        "planar",
-        "1e49",
-        "0 0 0",
-    ]
-    outcomes = set()
-    for _ in range(100):
-        text = whole
-        for _ in range(int(rng.integers(1, 4))):
-            spots = list(re.finditer(r'(?<=")[^"\n]*(?=")' if rng.random() < 0.6 else r"<[^>]*/>", text))
-            spot = spots[int(rng.integers(len(spots)))] if spots else re.match("", text)
-            new = tokens[int(rng.integers(len(tokens)))] if rng.random() < 0.7 else 2 * spot.group()
-            text = text[: spot.start()] + new + text[spot.end() :]
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UrdfWarning)
-                model = load_urdf(text, floating_base=bool(rng.random() < 0.5))
-            assert np.isfinite(model.packed.floats).all()
-            outcomes.add("model")
-        except UrdfError:
-            outcomes.add("error")
-    assert outcomes == {"model", "error"}

@@ -239,12 +239,6 @@ def wedge(angle: float) -> World:
     return builder.build()
 
 
-def step_thrice(sim: Simulation) -> None:
-    """Make three steps."""
-    for _ in range(3):
-        sim.step()
-
-
 def test_a_jam_is_warned_of_by_the_names_of_its_bodies() -> None:
     """A piston that shoots a ball out of a wedge of one degree, by certified steps, is a jam of both in the warning."""
     world = wedge(math.radians(1.0))
@@ -255,7 +249,7 @@ def test_a_jam_is_warned_of_by_the_names_of_its_bodies() -> None:
     assert jam.step == int(np.argmax(run.ledger.kinematic))
     sim = Simulation(world, TimeStepping(1e-3))
     with pytest.warns(ImplausibleWarning, match="'piston' jams 'ball'"):
-        step_thrice(sim)
+        sim.step(n=3)
 
 
 @pytest.mark.filterwarnings("error::contactlab.simulation.recording.ImplausibleWarning")

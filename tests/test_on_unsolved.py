@@ -12,23 +12,15 @@ from refusals import assert_fields
 
 import lcp
 from contactlab import ForceChoice
-from contactlab.multibody.joints import Prismatic
 from contactlab.simulation import (
     Batch,
-    Box,
-    HalfSpace,
     ImplausibleWarning,
-    Material,
-    ModelBuilder,
     RecordError,
     Recording,
-    RigidInertia,
     Simulation,
     SimulationConfigError,
     SimulationError,
     TimeStepping,
-    VelocityDrive,
-    WorldBuilder,
     rollout,
     simulate,
     verify,
@@ -227,30 +219,6 @@ def test_with_exact_cones(share):
     recording = simulate(world, own, steps=3)
     assert recording.uncertified.steps.tolist() == [0, 1, 2]
     assert verify(recording).uncertified == ((0, 0), (1, 0), (2, 0))
-
-
-@pytest.mark.parametrize("share", [-1e-6, 1e-2])
-def test_with_rows_of_joints(share):
-    """Boxed rows and limits count as contacts do: a slider whose motor is too weak for a box that it carries."""
-    arm = ModelBuilder((0, 0, -9.81))
-    arm.add_body("plate", joint=Prismatic((0, 0, 1)), inertia=RigidInertia.solid_box(1.0, (0.3, 0.3, 0.05)))
-    builder = WorldBuilder()
-    builder.add_model(arm.build())
-    builder.add_shape("plate", Box((0.3, 0.3, 0.05)), Material(0.5))
-    builder.add_half_space("floor", HalfSpace(offset=-1.0), Material(0.5))
-    inertia = RigidInertia.solid_box(1.0, (0.1,) * 3)
-    builder.add_free_body("box", inertia, Box.cube(0.1), Material(0.5), (0, 0, 0.15, 1, 0, 0, 0))
-    builder.add_drive(VelocityDrive("plate", max_force=15.0))
-    own = TimeStepping(1e-3, solver=Off(share, (3,)), warm_start=False)
-    if share > 1e-4:
-        with pytest.raises(SimulationError) as caught:
-            simulate(builder.build(), own, steps=6)
-        caught.value.problem_path.unlink()
-        return
-    recording = simulate(builder.build(), own, steps=6)
-    assert recording.uncertified.steps.tolist() == [3]
-    report = verify(recording)
-    assert {failure.step for failure in report.failures} == {3}
 
 
 def test_what_no_forces_mend_still_stops():

@@ -48,25 +48,6 @@ def solutions(data: ConstraintAccelProblemData) -> list[float]:
     return sorted(float(z[0]) for z in found.solutions)
 
 
-def test_the_matrix_is_the_closed_form() -> None:
-    """MM = A and qq = b for the one contact, over angles and coefficients."""
-    for angle in (0.3, 0.9, STEEPEST, 1.4):
-        for mu in (0.0, 0.7, 1.4, 3.0):
-            formed = form_acceleration_lcp(state(angle, mu, 2.0))
-            np.testing.assert_allclose(formed.MM, [[response(angle, mu)]], atol=1e-14)
-            np.testing.assert_allclose(formed.qq, [4.0 * np.sin(angle) - G], atol=1e-14)
-
-
-def test_the_least_friction_for_a_paradox_is_four_thirds() -> None:
-    """A uniform rod at 63.4 degrees: below 4/3 one solution, above none (at rest in angle)."""
-    assert np.degrees(STEEPEST) == pytest.approx(63.4349, abs=1e-4)
-    assert threshold(STEEPEST) == pytest.approx(4.0 / 3.0, rel=1e-14)
-    angles = np.linspace(0.1, 1.5, 200)
-    assert min(threshold(float(angle)) for angle in angles) >= 4.0 / 3.0
-    assert len(solutions(state(STEEPEST, 4.0 / 3.0 - 1e-6, 0.0))) == 1
-    assert solutions(state(STEEPEST, 4.0 / 3.0 + 1e-6, 0.0)) == []
-
-
 @pytest.mark.parametrize("angle", [0.4, 0.8, STEEPEST, 1.3])
 @pytest.mark.parametrize("side", [-1e-6, 1e-6])
 def test_the_number_of_solutions_changes_at_the_threshold(angle: float, side: float) -> None:
@@ -101,9 +82,8 @@ def test_no_solution_beside_a_limit_is_named_unsolvable() -> None:
     """A hook far above could lift the rod (feasible) but is out of reach: no basis is complementary."""
     data = state(STEEPEST, 2.0, 0.0, L=[[0.0, 1.0, 0.0]], kL=[100.0])
     assert solutions(data) == []
-    with pytest.raises(ConstraintSolveError, match="UNSOLVABLE.*velocity level") as caught:
+    with pytest.raises(ConstraintSolveError, match="UNSOLVABLE.*velocity level"):
         ConstraintSolver().solve_constraint_problem(data)
-    assert caught.value.result.status is lcp.Status.UNSOLVABLE
 
 
 @pytest.mark.parametrize("mirrored", [False, True])

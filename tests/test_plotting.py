@@ -12,7 +12,7 @@ from contactlab.cli import main
 from contactlab.simulation import Box, Sphere, TimeStepping, simulate
 from contactlab.view import plotting
 from contactlab.view.drawing import Camera, solid_of
-from contactlab.view.plotting.render import Item, rasterize, render
+from contactlab.view.plotting.render import Item, render
 
 PLOTS = (
     plotting.summary,
@@ -92,27 +92,6 @@ def test_forces_at_rest_are_the_weight(empty):
     line = plotting.forces(brick).axes[0].lines[0]
     assert line.get_label() == "ground - body"
     np.testing.assert_allclose(line.get_ydata()[-5:], 2.0 * 9.81, rtol=1e-9)
-
-
-def shares(screen, x, y):
-    """Weights (..., 3) of a triangle's corners (3, 3) at points of the screen."""
-    return np.linalg.solve(np.vstack((screen[:, :2].T, np.ones(3))), np.stack((x, y, np.ones_like(x)))).T
-
-
-def test_rasterized_squares_cover_their_pixels_and_the_nearer_wins():
-    """Centres of pixels decide; parts behind the eye are left out."""
-    square = np.array([(2.0, 1.0), (6.0, 1.0), (6.0, 5.0), (2.0, 5.0)])
-    corners = np.array([(0, 1, 2), (0, 2, 3)])
-    far = np.concatenate((square[corners], np.full((2, 3, 1), 0.5)), axis=2)
-    near = far + np.array([2.0, 0.0, 0.25])
-    behind = far * (1.0, 1.0, -1.0)
-    depth, seen = rasterize(np.concatenate((near, far, behind)), 10, 7)
-    assert (seen >= 0).sum() == 16 + 8
-    assert (seen[1:5, 4:8] < 2).all()
-    assert set(np.unique(seen[1:5, 2:4])) == {2, 3}
-    np.testing.assert_allclose(depth[1:5, 4:8], 0.75)
-    assert (rasterize(far - 50.0, 10, 7)[1] == -1).all()
-    assert shares(far[0], np.array([5.5]), np.array([1.5])).min() > 0.0
 
 
 def test_the_camera_sees_all_and_things_fall_into_place():

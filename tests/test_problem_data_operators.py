@@ -1,14 +1,14 @@
 """Operators of problem data in every form, and the static helpers: generalised forces, forces in contact frames."""
 
-import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
 from mixed import random_acceleration_problem
-from problem_fields import pair
-from refusals import assert_fields, assert_messages
+from problem_fields import pair, refuses
+from refusals import assert_fields, assert_messages, assert_named
 from rods import Rod
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
@@ -56,16 +56,6 @@ def test_every_form_is_the_same_map(field, form):
     assert linear_map.T.shape == (3, 2)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("matrix", [A, A.T @ A @ np.ones((3, 5)) + np.arange(5), np.arange(12.0).reshape(4, 3)])
-def test_blocks_do_not_depend_on_the_form(form, matrix):
-    """The evaluated rows equal the dense matrix bit for bit, for wide and tall maps."""
-    rows, nv = matrix.shape
-    matrix = np.round(matrix)
-    data = ConstraintVelProblemData(Mv=np.ones(nv), M=np.eye(nv), L=FORMS[form](matrix), kL=np.zeros(rows))
-    np.testing.assert_array_equal(data.blocks().J, matrix)
-
-
 def test_rows_of_a_pair_come_from_mu_r_and_k():
     """The number of rows of callables follows from mu for N, r for F, and k for L, G and frictionless N."""
     data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), N=pair(A), F=pair(A), mu=[1.0, 1.0], r=[1, 1])
@@ -77,9 +67,8 @@ def test_rows_of_a_pair_come_from_mu_r_and_k():
 @pytest.mark.parametrize("field", ["N", "L", "G"])
 def test_rows_of_a_pair_that_cannot_be_told(field):
     """A pair without a known number of rows is refused with advice."""
-    with pytest.raises(ProblemDataError, match=f"cannot be told: give .*k{field}") as caught:
-        ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), **{field: pair(A)})
-    assert caught.value.field == field
+    make = partial(ConstraintVelProblemData, Mv=MOMENTUM, M=np.eye(3), **{field: pair(A)})
+    assert_named(ProblemDataError, field, f"cannot be told: give .*k{field}", make)
 
 
 def nan_map(v):
@@ -109,9 +98,8 @@ def nan_map(v):
 )
 def test_faulty_operators_are_refused(operator, message):
     """A wrong shape, NaN, a transpose that is not adjoint: each is named before any solving."""
-    with pytest.raises(ProblemDataError, match=message) as caught:
+    with pytest.raises(ProblemDataError, match=rf"^L(\.T)?: .*{message}"):
         ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), L=operator, kL=[0.0, 0.0])
-    assert caught.value.field.removesuffix(".T") == "L"
 
 
 def test_functions_may_work_in_place():
@@ -163,16 +151,6 @@ def test_every_form_of_the_inertia_solve(form):
         assert solve(B).shape == expected.shape
 
 
-def test_mass_matrix_equals_its_solve():
-    """M and the solve made from it give the same blocks to rounding."""
-    root = np.random.default_rng(3).standard_normal((3, 3))
-    M = root @ root.T + np.eye(3)
-    by_matrix = ConstraintVelProblemData(Mv=MOMENTUM, L=A, M=M).blocks()
-    by_solve = ConstraintVelProblemData(Mv=MOMENTUM, L=A, solve_inertia=lambda B: np.linalg.solve(M, B)).blocks()
-    np.testing.assert_allclose(by_matrix.Y, by_solve.Y, rtol=1e-12)
-    np.testing.assert_allclose(by_matrix.v_free, by_solve.v_free, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("solve", "message"),
     [
@@ -188,9 +166,8 @@ def test_mass_matrix_equals_its_solve():
 )
 def test_faulty_inertia_solves_are_refused(solve, message):
     """Wrong shapes, NaN, a solve that is not symmetric positive definite, or none at all."""
-    with pytest.raises(ProblemDataError, match=message) as caught:
-        ConstraintVelProblemData(Mv=MOMENTUM, solve_inertia=solve)
-    assert caught.value.field == "solve_inertia"
+    make = partial(ConstraintVelProblemData, Mv=MOMENTUM, solve_inertia=solve)
+    assert_named(ProblemDataError, "solve_inertia", message, make)
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
@@ -217,9 +194,7 @@ def test_a_solve_is_symmetric_to_a_millionth_in_any_unit(unit):
 )
 def test_faulty_mass_matrices_are_named(M, message):
     """Faults of shape, sign, symmetry and rank of M have separate messages."""
-    with pytest.raises(ProblemDataError, match=re.escape(message)) as caught:
-        ConstraintVelProblemData(Mv=MOMENTUM, M=M)
-    assert caught.value.field == "M"
+    refuses("M", message, lambda: ConstraintVelProblemData(Mv=MOMENTUM, M=M))
 
 
 def test_extreme_mass_ratios_are_not_singular():
@@ -245,24 +220,18 @@ def test_forces_act_through_the_operators() -> None:
     wanted = data.N_minus_muQ_T @ forces.fN + data.F.T @ forces.fF + data.L.T @ forces.fL + data.G.T @ forces.fG
     force = ConstraintSolver.compute_generalized_force_from_constraint_forces(data, cf)
     np.testing.assert_allclose(force, wanted, atol=1e-13)
+    by_class = ConstraintSolver.compute_generalized_force_from_constraint_forces(data, forces)
+    np.testing.assert_allclose(by_class, wanted, atol=1e-13)
     part = ConstraintSolver.compute_generalized_acceleration_from_constraint_forces(data, cf)
     np.testing.assert_allclose(data.M @ part, wanted, atol=1e-12)
     total = ConstraintSolver.compute_generalized_acceleration(data, cf)
     np.testing.assert_allclose(data.M @ total, wanted + data.tau, atol=1e-12)
 
 
-def test_packed_vectors_and_forces_by_class_are_equal() -> None:
-    """Both forms give the same bits, by position and by keyword; lengths that do not fit are named."""
+def test_forces_that_do_not_fit_are_named() -> None:
+    """Lengths of packed vectors and of classes."""
     data = random_acceleration_problem(1)
     cf = np.arange(1.0, 1.0 + data.nc + data.nr + data.nl)
-    forces = ConstraintForces.from_packed(data, cf)
-    for helper in (
-        ConstraintSolver.compute_generalized_force_from_constraint_forces,
-        ConstraintSolver.compute_generalized_acceleration_from_constraint_forces,
-        ConstraintSolver.compute_generalized_acceleration,
-    ):
-        assert np.array_equal(helper(data, cf), helper(data, forces))
-        assert np.array_equal(helper(data, forces=cf), helper(data, forces))
     force = ConstraintSolver.compute_generalized_force_from_constraint_forces
     assert_fields(
         ProblemDataError,
@@ -351,24 +320,18 @@ def test_contact_frames_give_the_force_on_the_body() -> None:
 def test_frames_that_are_not_orthonormal_are_named(frame: Any, message: str) -> None:
     """The error has the frame, its fault, and the deviation."""
     data = Rod(0.0).at_velocity_level(0.1)
-    with pytest.raises(ProblemDataError, match=message) as caught:
-        ConstraintSolver.calc_contact_forces_in_contact_frames(data, np.ones(4), [FRAME, frame])
-    assert caught.value.field == "contact_frames"
-
-
-def test_frames_within_rounding_of_orthonormal_are_accepted() -> None:
-    """Up to the square root of the machine precision."""
-    data = Rod(np.pi / 2).at_velocity_level(0.1)
-    ConstraintSolver.calc_contact_forces_in_contact_frames(data, np.ones(2), [FRAME + [[0.0, 1e-9], [0.0, 1e-9]]])
+    turn = partial(ConstraintSolver.calc_contact_forces_in_contact_frames, data, np.ones(4), [FRAME, frame])
+    assert_named(ProblemDataError, "contact_frames", message, turn)
 
 
 def test_contact_frames_are_planar() -> None:
-    """More than one friction direction, or none, has no planar frame; the field is r."""
+    """More than one friction direction, or none, has no planar frame; rounding in a frame is accepted."""
+    near = FRAME + [[0.0, 1e-9], [0.0, 1e-9]]
+    ConstraintSolver.calc_contact_forces_in_contact_frames(Rod(np.pi / 2).at_velocity_level(0.1), np.ones(2), [near])
     rod = Rod(np.pi / 2, more=1)
     for data, size in ((rod.at_velocity_level(0.1), 3), (rod.sticking(0.1), 3)):
-        with pytest.raises(ProblemDataError, match=r"r\[0\] = 2, wanted 1") as caught:
+        with pytest.raises(ProblemDataError, match=r"^r: .*r\[0\] = 2, wanted 1"):
             ConstraintSolver.calc_contact_forces_in_contact_frames(data, np.ones(size), [FRAME])
-        assert caught.value.field == "r"
     without = mixed_contacts(F=[[1, 0, 0]], r=[1, 0], mu_non_sliding=[0.7, 0.0])
     with pytest.raises(ProblemDataError, match=r"r\[1\] = 0, wanted 1.*non-sliding"):
         ConstraintSolver.calc_contact_forces_in_contact_frames(without, np.ones(4), [FRAME] * 3)

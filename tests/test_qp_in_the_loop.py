@@ -105,19 +105,6 @@ def test_neither_law_passes_for_the_other(slide: dict[str, cs.Recording]) -> Non
         assert broken <= {"lcp", "gap", "complementarity"}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_tampered_forces_do_not_hold(slide: dict[str, cs.Recording], name: str) -> None:
-    """A normal force larger by one part in a thousand, in the table and in the vector, is found."""
-    recording = slide[name]
-    rows = {field: np.array(recording.rows[field]) for field in recording.rows}
-    loaded = int(np.flatnonzero(rows["contact_impulse_normal"] > 0.0)[10])
-    rows["contact_z"][loaded, 0] *= 1.001
-    rows["contact_impulse_normal"][loaded] *= 1.001
-    report = cs.verify(dataclasses.replace(recording, rows=rows))
-    assert {"lcp", "motion", "impulse"} & {one.condition for one in report.conditions if one.failed}
-    assert not report.holds
-
-
 @pytest.mark.parametrize(
     "solver",
     [
@@ -180,10 +167,9 @@ def test_a_code_for_quadratic_programs_is_no_solver_of_a_stepper() -> None:
     """Refused at construction, with the classes that take it; without friction these are one program a step."""
     for code in (lcp.OSQP(), lcp.CVXPY(), lcp.Clarabel()):
         name = type(code).__name__
-        match = rf"ConvexRelaxation\(qp=lcp.{name}\(\)\) or StaggeredProjections\(qp=lcp.{name}\(\)\)"
-        with pytest.raises(SimulationConfigError, match=match) as caught:
+        match = rf"^solver: .*ConvexRelaxation\(qp=lcp.{name}\(\)\) or StaggeredProjections\(qp=lcp.{name}\(\)\)"
+        with pytest.raises(SimulationConfigError, match=match):
             cs.TimeStepping(h=H, solver=code)
-        assert caught.value.field == "solver"
     wanted = run(boxes(v=SLIDING, mu=0.0), None, 10)
     for solver in BOTH:
         found = run(boxes(v=SLIDING, mu=0.0), solver, 10)

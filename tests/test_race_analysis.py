@@ -79,7 +79,8 @@ def test_growth_finds_the_power_it_was_made_of() -> None:
 def test_growth_is_silent_where_sizes_say_nothing() -> None:
     """Too few sizes, or too close to one another, give no exponent."""
     assert fit_growth([10, 10, 10], [1.0, 2.0, 3.0]) is None
-    assert fit_growth([10, 11, 12], [1.0, 2.0, 3.0]) is None
+    assert fit_growth([10, 20, 39], [1.0, 2.0, 4.0]) is None
+    assert fit_growth([10, 20, 40], [1.0, 2.0, 4.0]) is not None
     assert fit_growth([], []) is None
     with pytest.raises(ValueError, match="one length"):
         fit_growth([1, 2], [1.0])

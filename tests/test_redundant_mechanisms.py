@@ -54,31 +54,6 @@ def test_rows_of_which_nothing_is_known_are_judged_as_numpy_does(small: float) -
     np.testing.assert_allclose(v_plus, [0.0, 0.0 if rank == 2 else 1.0], atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_raw_ranks_are_those_of_numpy(seed: int) -> None:
-    """For random products of any rank, with masses differing by 1e4, the rank equals the one of singular values."""
-    rng = np.random.default_rng(seed)
-    nv = int(rng.integers(1, 10))
-    rank = int(rng.integers(1, nv + 1))
-    G = rng.normal(size=(rank + int(rng.integers(6)), rank)) @ rng.normal(size=(rank, nv))
-    Q = np.linalg.qr(rng.normal(size=(nv, nv)))[0]
-    inverse = Q @ np.diag(10.0 ** rng.uniform(-2, 2, nv)) @ Q.T
-    assert factor_bilateral_rows(G, G @ (0.5 * (inverse + inverse.T))).rank == np.linalg.matrix_rank(G) == rank
-
-
-def test_a_heavy_body_counts_as_much_as_a_light_one() -> None:
-    """Two rows that differ in what they ask of a body of a ton beside one of a gram are two."""
-    G = np.array([[1.0, 1.0], [1.0, 0.0]])
-    assert factor_bilateral_rows(G, G / np.array([1e-3, 1e6])).rank == 2
-
-
-def test_a_scale_tells_rounding_from_a_short_row() -> None:
-    """A row of 1e-12 counts where its terms are as small, and not where they are of order one."""
-    G = np.array([[1.0, 0.0], [0.0, 1e-12]])
-    for scale, rank in (([1.0, 1.0], 1), ([1.0, 1e-12], 2)):
-        assert factor_bilateral_rows(G, G.copy(), np.array(scale), np.zeros(2)).rank == rank
-
-
 def test_scales_and_errors_are_checked_and_kept(tmp_path) -> None:
     """Problem data refuse scales that are not positive and errors without scales; files give back what they hold."""
     given = {"M": np.eye(2), "G": [[1.0, 0.0]]}
@@ -202,17 +177,6 @@ def test_contradictions_are_refused_by_name_whatever_the_errors() -> None:
 
 
 H = 2e-3
-
-
-@pytest.mark.nojit
-def test_loops_that_give_way_are_boxed_rows():
-    """With cfm the loops' equations are rows without bounds: solved, verified, and off by about cfm times the force."""
-    recording = simulate(scenes.four_bar(), TimeStepping(H, cfm=1e-6), steps=12)
-    assert recording.problem(3).nb == 0
-    assert recording.problem(3).nbox == 2
-    table = recording.joint_rows
-    np.testing.assert_allclose(table.rate + 0.2 * table.error / H, -1e-6 * table.force, atol=1e-12)
-    assert verify(recording, every=5).holds
 
 
 @pytest.mark.nojit

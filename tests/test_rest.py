@@ -151,25 +151,6 @@ def test_a_pushed_pile_gives_way():
         assert (np.abs(recording.v).max() > 1e-3) == moves
 
 
-def test_a_standing_pile_survives_a_marble():
-    """A ball comes to rest on the floor beside it, and rolls against it."""
-    builder = WorldBuilder()
-    material = Material(0.6)
-    builder.add_half_space("floor", HalfSpace(), material)
-    across = 5.0 * (3 * RADIUS**2 + 4 * LENGTH**2) / 12
-    inertia = RigidInertia(5.0, (0, 0, 0), np.diag([across, across, 2.5 * RADIUS**2]))
-    s = math.sqrt(0.5)
-    for k, (x, z) in enumerate(places(3)):
-        builder.add_free_body(f"log{k}", inertia, Capsule(RADIUS, LENGTH), material, q=(x, 0, z, s, s, 0, 0))
-    ball, r, speed = RigidInertia.solid_sphere(0.005, 0.01), 0.01, 0.2
-    q, v = (-0.1 - 0.07, 0, r, 1, 0, 0, 0), (speed, 0, 0, 0, speed / r, 0)
-    builder.add_free_body("marble", ball, Sphere(r), material, q, v)
-    recording = simulate(builder.build(), TimeStepping(2e-3), duration=0.6)
-    moved = recording.poses()[1][:, :-1] - recording.poses()[1][0, :-1]
-    assert recording.contacts.body_a.max() >= 0
-    assert np.abs(moved).max() < 1e-3
-
-
 HALF = 0.1
 
 
@@ -229,16 +210,3 @@ def test_structures_stand(name):
         # The first steps take up the rounding of the places given.
         assert np.abs(recording.v).max() <= 1e-8
         assert np.abs(recording.q - recording.q[0]).max() <= 1e-10
-
-
-def test_bricks_side_by_side_without_a_gap():
-    """Faces that touch but carry nothing leave the certificate as good as it was."""
-    builder, material, half = WorldBuilder(), Material(0.6), (0.1, 0.05, 0.035)
-    builder.add_half_space("ground", HalfSpace(), material)
-    places = [(0.2 * i, 0.035) for i in range(4)] + [(0.1 + 0.2 * i, 0.105) for i in range(3)]
-    for i, (x, z) in enumerate(places):
-        inertia = RigidInertia.solid_box(2.8, half)
-        builder.add_free_body(f"brick {i}", inertia, Box(half), material, (x, 0, z, 1, 0, 0, 0))
-    recording = simulate(builder.build(), TimeStepping(2e-3, edges=4, reduce_contacts=True), steps=20)
-    assert np.abs(recording.v).max() <= 1e-12
-    certified(recording)

@@ -1,7 +1,5 @@
 """Restitution by the speed of approach, as a material: the record, both kinds of stepping, records and scenes."""
 
-import json
-
 import numpy as np
 import pytest
 from refusals import assert_fields
@@ -24,7 +22,6 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation.scene import SceneError, load_scene
 
 YIELDING = PowerLaw(0.6, speed=1.0, exponent=0.25, threshold=0.05, e_max=0.9)
@@ -110,12 +107,8 @@ def test_the_bridge_has_the_terms_of_the_step():
     assert impact.kN[0] == level.kN[0]
 
 
-def test_records_and_scenes_keep_the_law(tmp_path):
-    """World to JSON and back; `restitution` of a scene as a table."""
-    world = two_balls(YIELDING, 0.5, 0.2)
-    again = world_from_json(json.loads(json.dumps(world_to_json(world))))
-    assert again.half_space_materials == world.half_space_materials
-    assert [one.material for one in again.surfaces] == [one.material for one in world.surfaces]
+def test_scenes_keep_the_law(tmp_path):
+    """`restitution` of a scene as a table."""
     text = """
         [scene]
         name = "a ball that yields"

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from contactlab import ConstraintSolver
-from contactlab.constraint_solver import softening, spring_damper
 from problem_data import ConstraintVelProblemData
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "rod2d"
-EPS = float(np.finfo(float).eps)
 
 
 def by_path() -> ModuleType:
@@ -36,65 +34,7 @@ rod2d: Any = by_path()
 Rod, State = rod2d.Rod, rod2d.State
 LEFT, RIGHT = -1, 1
 
-BALLISTIC = State(0.0, 10.0, np.pi / 2, 1.0, 2.0, 3.0)
-UPRIGHT = State(0.0, 1.0, np.pi / 2, 0.0, 0.0, 0.0)
 LEVEL = State(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize("theta", [0.3, 2.5, -1.0])
-@pytest.mark.parametrize("end", [LEFT, RIGHT])
-def test_rows_are_the_velocities_of_the_ends(theta: float, end: int) -> None:
-    """A row times v is the end's velocity along the direction; its rate is the difference quotient's."""
-    rod = Rod(half_length=0.7)
-    state = State(0.1, 0.5, theta, 1.0, -2.0, 3.0)
-    h = 1e-6
-    for direction in (np.array([0.0, 1.0]), np.array([0.6, 0.8])):
-        row = rod.row(state, end, direction)
-        assert row @ state.v == pytest.approx(rod.end_velocity(state, end) @ direction)
-        moved = state.moved(state.v, h)
-        difference = (rod.end_position(moved, end) - rod.end_position(state, end)) / h
-        np.testing.assert_allclose(difference, rod.end_velocity(state, end), atol=1e-5)
-        rate = (rod.row(moved, end, direction) - row) @ state.v / h
-        assert rod.row_rate_times_v(state, end, direction) == pytest.approx(rate, abs=1e-4)
-
-
-@pytest.mark.parametrize("mirrored", [False, True])
-def test_painleve_states_are_no_impacts(mirrored: bool) -> None:
-    """Impact handling leaves both states, bit for bit, and their mode."""
-    state = rod2d.DEFAULT_STATE
-    if mirrored:
-        state = state._replace(theta=np.pi - state.theta, vx=-state.vx)
-    rod = Rod(mu_coulomb=0.1)
-    assert rod2d.mode(rod, state) == "sliding with one contact"
-    assert rod2d.after_impact(rod, state) == state
-
-
-@pytest.mark.parametrize(
-    ("state", "contacts"),
-    [
-        (BALLISTIC, 0),
-        (LEVEL, 2),
-        (LEVEL._replace(vx=1.0), 2),
-        (UPRIGHT, 1),
-        (UPRIGHT._replace(vx=1.0), 1),
-        (LEVEL._replace(vx=1.0, omega=-1e-20), 2),
-    ],
-)
-def test_sizes_of_the_problem_data(state: Any, contacts: int) -> None:
-    """0, 1 or 2 contacts; sliding ones have Q, the others F; nothing else is there; steps always have both ends."""
-    rod = Rod()
-    accel = rod2d.acceleration_data(rod, state)
-    slides = abs(state.vx) > 0.0 and contacts > 0
-    assert (accel.nv, accel.nc, accel.nl, accel.nb) == (3, contacts, 0, 0)
-    assert (accel.ns, accel.nns) == ((contacts, 0) if slides else (0, contacts))
-    assert accel.nr == accel.nns
-    assert accel.Q.shape == (accel.ns, 3)
-    impact = rod2d.impact_data(rod, state)
-    assert (impact.nc, impact.nr, impact.nl, impact.nb) == (contacts, contacts, 0, 0)
-    assert not impact.kN.any()
-    assert not impact.gammaN.any()
-    np.testing.assert_allclose(impact.Mv, rod.M @ state.v)
-    assert rod2d.step_data(rod, state, 0.01).nc == 2
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -119,47 +59,6 @@ def test_a_sliding_rod_in_closed_form(seed: int) -> None:
     solution = ConstraintSolver().solve_constraint_problem(rod2d.acceleration_data(rod, state, force))
     np.testing.assert_allclose(solution.forces.fN, [max(wanted, 0.0)], rtol=1e-11, atol=1e-12)
     assert solution.certificate.holds(1e-11)
-
-
-def test_compliant_ends_one_centimetre_deep() -> None:
-    """Left and right alone and both: both is their sum, without moment; up at more than 1 m/s^2 and nothing else."""
-    rod = Rod()
-    state = LEVEL._replace(y=-0.01)
-    left, right = rod2d.compliant_force(rod, state, (LEFT,)), rod2d.compliant_force(rod, state, (RIGHT,))
-    both = rod2d.compliant_force(rod, state)
-    np.testing.assert_allclose(left + right, both, rtol=50 * EPS)
-    assert abs(both[2]) <= 50 * EPS * np.abs(both).max()
-    acceleration = rod2d.compliant_acceleration(rod, state)
-    assert acceleration[1] > 1.0
-    assert np.abs(acceleration[[0, 2]]).max() <= 50 * EPS
-    np.testing.assert_allclose(left, [0.0, 100.0, -100.0], atol=1e-11)
-
-
-def test_compliant_dissipation_and_friction() -> None:
-    """Pressing in at 10 m/s more than doubles the force, flying out ends it; friction opposes slip, with its torque."""
-    rod = Rod()
-    state = LEVEL._replace(y=-0.01)
-    still = rod2d.compliant_force(rod, state)
-    assert rod2d.compliant_force(rod, state._replace(vy=-10.0))[1] > 2.0 * still[1]
-    assert not rod2d.compliant_force(rod, state._replace(vy=1000.0)).any()
-    deep = UPRIGHT._replace(y=0.99)
-    for vx in (-10.0, 10.0):
-        force = rod2d.compliant_force(rod, deep._replace(vx=vx))
-        assert force[0] * vx < 0.0
-        assert abs(force[0]) > 1.0
-        assert np.sign(force[2]) == np.sign(force[0])
-        assert force[1] == rod2d.compliant_force(rod, deep)[1]
-
-
-def test_compliance_parameters() -> None:
-    """The published example: h = 0.01 gives b = 15, gamma = 1/115, erp = 100/115, and back."""
-    rod = Rod()
-    assert rod.damping == pytest.approx(15.0)
-    soft = softening(0.01, stiffness=rod.stiffness, dissipation=rod.damping)
-    np.testing.assert_allclose([soft.gamma, soft.erp], [1 / 115, 100 / 115], rtol=1e-15)
-    stiffness, damping = spring_damper(0.01, gamma=soft.gamma, erp=soft.erp)
-    dissipation = damping / (1.5 * stiffness * rod.characteristic_deformation * rod.half_length)
-    np.testing.assert_allclose([stiffness, dissipation], [1e4, 1.0], rtol=1e-12)
 
 
 def settled(h: float, advance: Any) -> float:

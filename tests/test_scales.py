@@ -173,15 +173,6 @@ def test_other_masses_have_the_verdicts_of_the_first(scene: str, m: float) -> No
     assert np.abs(other.q - first.q).max() < FAR
 
 
-def test_a_certified_cam_is_not_refused() -> None:
-    """Where equations leave a row of friction 1e-8 of its freedom, its force counts: every step of a cam verifies."""
-    record = run("cam", 1.0, 1.0)
-    report = verify(record)
-    assert report.holds
-    assert len(record.uncertified.step) == 0
-    assert record.certificates.scaled.max() < 1e-10
-
-
 def test_numbers_that_are_given_are_taken() -> None:
     """A stepper with a margin and a restitution_threshold has them in every world, for stops of angles as well."""
     stepper, world = TimeStepping(1e-3, margin=2e-3, restitution_threshold=0.0), heap(1.0, 1.0)

@@ -17,17 +17,13 @@ from contactlab.simulation import (
     STICK,
     Box,
     HalfSpace,
-    JointLimit,
     Material,
-    ModelBuilder,
     Recording,
     RigidInertia,
     Sphere,
     TimeStepping,
-    Transform,
     World,
     WorldBuilder,
-    joints,
     simulate,
     verify,
 )
@@ -128,48 +124,6 @@ def test_forces_of_a_cone_that_miss_by_a_millionth_are_refused(mu: float) -> Non
 def test_any_friction_solver_serves(solver: Any) -> None:
     recording = simulate(sliding_brick(1.0), TimeStepping(2e-3, solver, friction="cone"), steps=10)
     np.testing.assert_allclose(np.linalg.norm(recording.v[-1, :2]), 1.0 - MU * G * 10 * 2e-3, atol=1e-6)
-
-
-def dragging_arm(**more: Any) -> World:
-    """A crane's arm of two links that sinks on a floor with its tip, swings round its mast, and has stops."""
-    builder = WorldBuilder((0.0, 0.0, -G))
-    arm, y = ModelBuilder((0.0, 0.0, -G)), (0, 1, 0)
-    link = RigidInertia(0.5, (0.2, 0.0, 0.0), inertia=np.diag([1e-3, 8e-3, 8e-3]))
-    arm.add_body("mast", joint=joints.Revolute((0, 0, 1)), placement=Transform(p=(0, 0, 0.35)), inertia=link)
-    arm.add_body("upper", parent="mast", joint=joints.Revolute(y), inertia=link)
-    arm.add_body("lower", parent="upper", joint=joints.Revolute(y), placement=Transform(p=(0.4, 0, 0)), inertia=link)
-    builder.add_model(arm.build(), [0.0, 0.3, 0.3], [1.5, 1.0, 0.0])
-    builder.add_shape("lower", Sphere(0.05), Material(0.5), placement=Transform(p=(0.3, 0, 0)))
-    builder.add_half_space("floor", HalfSpace(), Material(0.5))
-    builder.add_joint_limit(JointLimit("lower", 0.25, 1.0))
-    if more.get("friction"):
-        builder.add_joint_friction("upper", 0.05)
-    return builder.build()
-
-
-def test_stops_of_joints_are_contacts_without_friction() -> None:
-    world = dragging_arm()
-    recording = simulate(world, CONE, steps=40)
-    report = verify(recording)
-    assert report.holds, str(report)
-    # Stop and floor at once in some step, solved as one problem.
-    assert np.any((recording.rows["island_contacts"] > 0) & (recording.rows["island_joints"] > 0))
-    assert recording.contacts.impulse_normal.max() > 0.0
-    assert np.abs(recording.rows["joint_force"]).max() > 0.0
-    sliding = recording.contacts.mode == SLIDE
-    bound = 0.5 * recording.contacts.impulse_normal
-    np.testing.assert_allclose(
-        np.linalg.norm(recording.contacts.impulse_tangential[sliding], axis=1), bound[sliding], rtol=1e-7
-    )
-
-
-@pytest.mark.parametrize("solver", [None, lcp.ContactStrategies()], ids=["selected", "named"])
-def test_rows_of_bounded_force_stand_beside_cones(solver: Any) -> None:
-    """Dry friction in a joint: selected in the loop, or by a solver of cones, which treats it as rows of an LCP."""
-    recording = simulate(dragging_arm(friction=True), TimeStepping(2e-3, solver, friction="cone"), steps=40)
-    report = verify(recording)
-    assert report.holds, str(report)
-    assert np.abs(recording.rows["joint_force"]).max() > 0.0
 
 
 def test_a_planar_world_slides_as_with_its_pyramid() -> None:

@@ -24,13 +24,9 @@ from contactlab.simulation import (
 )
 
 
-@pytest.fixture(scope="module")
-def tumble():
-    return simulate(scenes.tumble(), TimeStepping(1e-3), 1.0)
-
-
-def test_rows_are_in_the_order_of_body_half_space_and_point(tumble):
-    """And the numbers of contacts ascend with them."""
+def test_the_contact_table_is_ordered_and_agrees_with_itself():
+    """By body, half-space and point; impulses are sums of their parts, in the cone; modes follow from the slip."""
+    tumble = simulate(scenes.tumble(), TimeStepping(1e-3), 1.0)
     for i in range(0, tumble.n_steps, 10):
         rows = tumble.contacts_at(i)
         keys = list(zip(rows.body_b, rows.half_space, rows.id, strict=True))
@@ -39,10 +35,6 @@ def test_rows_are_in_the_order_of_body_half_space_and_point(tumble):
         assert np.all(rows.body_a == -1)
         # One body per island here, numbered by body.
         assert np.array_equal(rows.island, np.unique(rows.body_b, return_inverse=True)[1])
-
-
-def test_impulses_agree_with_their_parts(tumble):
-    """World vector = normal part + tangential parts, within the cone."""
     rows = tumble.contacts
     for n in np.unique(rows.normal, axis=0):
         t1, t2 = tangent_frame(n)
@@ -52,11 +44,6 @@ def test_impulses_agree_with_their_parts(tumble):
         np.testing.assert_allclose(rebuilt, chosen.impulse, atol=1e-14)
         size = np.linalg.norm(chosen.impulse_tangential, axis=1)
         assert np.all(size <= chosen.mu * chosen.impulse_normal * (1 + 1e-9) + 1e-14)
-
-
-def test_modes(tumble):
-    """Open without impulse, stick without slip, slide on the pyramid's boundary."""
-    rows = tumble.contacts
     assert np.all(rows.impulse_normal[rows.mode == OPEN] == 0)
     assert np.all(rows.impulse_normal[rows.mode != OPEN] > 0)
     assert rows.slip[rows.mode == STICK].max() < 1e-7
@@ -65,11 +52,8 @@ def test_modes(tumble):
     assert ratio.min() > np.cos(np.pi / 8) - 1e-9
     # Friction opposes the slip: no energy comes from it.
     assert len(sliding) > 10
-
-
-def test_no_penetration_grows(tumble):
-    """Gaps stay above the error of one linearised step."""
-    assert tumble.contacts.gap.min() > -1e-4
+    # Gaps stay above the error of one linearised step.
+    assert rows.gap.min() > -1e-4
 
 
 def test_margin_decides_who_takes_part():
@@ -180,33 +164,3 @@ def test_parallel_cylinders_touch_at_the_ends_of_the_line_they_share(gap, tilt, 
             # Axes that cross at so small an angle have a common normal that rounding of the poses decides.
             slack = 1e-10 if tilt <= 1e-12 else 1e-5
             np.testing.assert_allclose(contact.normal, -normal if swapped else normal, atol=slack)
-
-
-def test_warm_start_maps_contacts_by_number(tumble):
-    """z0 of a step is the previous step's z of the same contacts, 0 for new ones, None if none was there."""
-    r = 4
-    seen_new = seen_none = 0
-    for i in range(1, tumble.n_steps, 3):
-        before = tumble.contacts_at(i - 1)
-        rows = tumble.contacts_at(i)
-        for j in range(tumble.islands[i]):
-            own = rows.island == j
-            z0 = tumble.warm_start(i, j)
-            old = [np.flatnonzero(before.id == number) for number in rows.id[own]]
-            if not any(len(found) for found in old):
-                assert z0 is None
-                seen_none += 1
-                continue
-            first = np.searchsorted(tumble.contacts.step, i - 1)
-            nc = int(own.sum())
-            table = np.zeros((nc, 2 + 2 * r))
-            for c, found in enumerate(old):
-                if len(found):
-                    table[c] = tumble.rows["contact_z"][first + found[0]]
-                else:
-                    seen_new += 1
-            assert np.array_equal(z0[:nc], table[:, 0])
-            assert np.array_equal(z0[nc : nc + nc * r].reshape(nc, r), table[:, 1 : 1 + r])
-            assert np.array_equal(z0[-nc:], table[:, -1])
-    assert seen_new
-    assert seen_none

@@ -23,7 +23,6 @@ from contactlab.simulation import (
     step,
     verify,
 )
-from contactlab.simulation.stepping import world_arrays
 
 H = 1e-3
 
@@ -244,30 +243,6 @@ def test_a_gripper_holds_its_cube():
     pressing = recording.contacts_at(recording.n_steps - 1).impulse_normal.sum() / H
     assert pressing == pytest.approx(8.0, abs=0.21)  # less the dry friction of the driven finger
     assert verify(recording, every=50).holds
-
-
-def test_descriptions_act_unless_told_otherwise():
-    """Stops, damping, friction and mimics of a robot's description act, and each can be left out."""
-    model = load_urdf(scenes.GRIPPER)
-    builder = WorldBuilder()
-    builder.add_model(model)
-    labels = [row.label for row in builder.build().joint_rows]
-    assert labels == [
-        "lower limit of left",
-        "upper limit of left",
-        "lower limit of right",
-        "upper limit of right",
-        "mimic of right",
-        "friction of left",
-    ]
-    bare = WorldBuilder()
-    bare.add_model(model, limits=None, damping=None, friction=None, mimics=False)
-    assert bare.build().joint_actions.is_empty
-    assert world_arrays(bare.build()).joints is None
-    own = WorldBuilder()
-    own.add_model(model, limits=[JointLimit("close", 0.0, 0.01)], damping={"close": 7.0}, friction=None, prefix="a ")
-    assert [one.value for one in own.build().joint_actions.damping] == [7.0]
-    assert [row.label for row in own.build().joint_rows][:2] == ["lower limit of a left", "upper limit of a left"]
 
 
 def test_contradicting_drives_stop_the_run_with_the_problem():

@@ -1,7 +1,5 @@
 """Planar worlds: three coordinates per body, one direction of friction per contact, against closed forms."""
 
-import math
-
 import numpy as np
 import pytest
 from scene_texts import CUBE, write
@@ -10,7 +8,6 @@ from test_simulation_two_drivers import check_public_path
 from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
     Box,
-    Capsule,
     HalfSpace,
     Material,
     ModelBuilder,
@@ -46,28 +43,6 @@ def test_a_block_slides_exactly():
     assert verify(recording, every=10).holds
     assert check_public_path(recording, every=40) == 10
     assert np.abs(recording.ledger.residual).max() < 1e-14
-
-
-def test_a_rod_in_painleves_paradox_goes_on():
-    """Sliding where no finite force holds it, the rod is stopped within the step: impact without collision."""
-    angle, mu, half = 1.1, 2.5, 0.5
-    inertia = RigidInertia(1.0, inertia=np.diag([1e-4, half**2 / 3.0, half**2 / 3.0]))
-    # A uniform rod has A = (1 + 3 cos (cos - mu sin))/m: below 0 no force in the normal direction can hold it.
-    assert 1.0 + 3.0 * math.cos(angle) * (math.cos(angle) - mu * math.sin(angle)) < 0.0
-    builder = WorldBuilder((0.0, 0.0, -G), planar=PLANE)
-    builder.add_half_space("ground", HalfSpace(), Material(mu))
-    radius = 1e-3
-    shape = Capsule(radius, half)
-    # The capsule's axis z turned by theta about y points along (sin theta, 0, cos theta).
-    theta = 0.5 * math.pi - angle
-    start = (0.0, half * math.cos(theta) + radius, theta)
-    builder.add_free_body("rod", inertia, shape, Material(mu), start, (-1.0, 0.0, 0.0))
-    recording = simulate(builder.build(), TimeStepping(1e-3), 0.3)
-    assert recording.contacts_at(0).impulse_normal.sum() > 20.0 * G * 1e-3
-    assert recording.contacts_at(0).slip.max() < 1e-9
-    assert verify(recording, every=10).holds
-    assert np.all(recording.ledger.friction_sliding <= 1e-14)
-    assert np.abs(recording.ledger.residual).max() < 1e-12
 
 
 def test_models_move_in_their_plane():

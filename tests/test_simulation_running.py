@@ -13,7 +13,7 @@ import pytest
 from body_contact_scenes import heap
 from joint_scenes import busy, driven, pendulum
 from refusals import assert_messages
-from simulation_scenes import Outside, block, cube_at_rest, dropped_ball, tumble
+from simulation_scenes import Outside, cube_at_rest, dropped_ball, tumble
 from test_custom_loops import Together, carts
 from test_moments import rolling_world
 from test_simulation_adaptive import FirstTries
@@ -276,36 +276,6 @@ def test_wrong_rollouts_are_refused_before_they_run() -> None:
         (r"stepper\.run", lambda: rollout(world, EventDriven(), [state], steps=2)),
     )
     assert rollout(world, stepper, [], steps=2).q.shape == (0, 3, 1)
-
-
-@pytest.fixture
-def world():
-    """A brick that slides on a floor."""
-    return block(0.3, 0.5)
-
-
-def ends(world, stepper, steps, **given):
-    """Return the states of this many successive steps."""
-    found = [world.initial_state()]
-    for _ in range(steps):
-        found.append(step(world, stepper, found[-1], **given).state)
-    return found
-
-
-def test_what_a_step_left_stays_when_others_are_made(world):
-    """Rows are copied with the step, at any time of reading: they belong to it, not to the next step."""
-    stepper = TimeStepping(5e-3)
-    recording = simulate(world, stepper, steps=40)
-    state, results = world.initial_state(), []
-    for _ in range(40):
-        results.append(step(world, stepper, state))
-        state = results[-1].state
-    assert any(len(result.contacts) for result in results)
-    for i, result in enumerate(results):
-        own = recording.contacts.rows(recording.contacts.step == i)
-        np.testing.assert_array_equal(result.contacts.slip, own.slip)
-        np.testing.assert_array_equal(result.contacts.gap, own.gap)
-        assert (result.kinetic, result.potential) == (recording.kinetic[i + 1], recording.potential[i + 1])
 
 
 def free(com: tuple[float, float, float] = (0.0, 0.0, 0.0), turned: float = 0.0, gravity: float = 0.0) -> World:

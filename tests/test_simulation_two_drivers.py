@@ -62,8 +62,10 @@ def check_public_path(recording, every):
     return compared
 
 
-@each_scene
-@pytest.mark.parametrize("warm_start", [True, False])
+@pytest.mark.parametrize(
+    ("scene", "warm_start"),
+    [*((name, True) for name in SCENES), *((name, False) for name in ("tumbling bodies", "all rows of joints"))],
+)
 def test_public_path_gives_the_recorded_bits(scene, warm_start):
     """Forces, LCP solution, velocities and certificate of every K-th step."""
     make, duration = SCENES[scene]
@@ -71,14 +73,6 @@ def test_public_path_gives_the_recorded_bits(scene, warm_start):
     every = 5 if np.count_nonzero(recording.islands) > 100 else 1
     assert check_public_path(recording, every) > 3
     assert recording.worst_certificate().scaled <= 1e-9
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("make", [lambda: scenes.ball(0.2, 1.0), joint_scenes.busy], ids=["ball", "joints"])
-def test_public_path_gives_the_recorded_bits_of_a_short_run(make):
-    """The same on a run short enough for every mode of the suite."""
-    recording = simulate(make(), TimeStepping(1e-3, edges=4), steps=5)
-    assert check_public_path(recording, every=2) >= 3
 
 
 def test_public_path_follows_restitution_stabilisation_and_edges():

@@ -1,9 +1,11 @@
 """Bad input is refused before anything is computed, with the field and the value named."""
 
+import re
+
 import numpy as np
 import pytest
 import simulation_scenes as scenes
-from refusals import assert_fields, assert_messages
+from refusals import assert_fields, assert_messages, assert_named
 
 import lcp
 from contactlab.multibody.spatial import FieldError
@@ -55,11 +57,8 @@ pytestmark = pytest.mark.nojit
 )
 def test_stepper_options(field, value):
     """Each option out of range."""
-    with pytest.raises(SimulationConfigError) as caught:
-        TimeStepping(**{"h": 1e-3, field: value})
-    assert caught.value.field == field
-    if not isinstance(value, type):
-        assert str(value) in str(caught.value)
+    said = "." if isinstance(value, type) else re.escape(str(value))
+    assert_named(SimulationConfigError, field, said, lambda: TimeStepping(**{"h": 1e-3, field: value}))
 
 
 def test_builder_stays_usable():
@@ -114,14 +113,6 @@ def test_arguments_of_a_run():
         with pytest.raises(SimulationConfigError) as caught:
             simulate(world, stepper, **arguments)
         assert caught.value.field.startswith(field)
-
-
-def test_durations_that_are_multiples_of_h_mean_that_many_steps():
-    """0.3 / 0.1 is 2.9999999999999996 in floating point."""
-    world = scenes.dropped_ball(10.0)
-    assert simulate(world, TimeStepping(0.1), 0.3).n_steps == 3
-    assert simulate(world, TimeStepping(0.1), 0.7).n_steps == 7
-    assert simulate(world, TimeStepping(0.1), 0.31).n_steps == 4
 
 
 def test_states():

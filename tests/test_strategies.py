@@ -20,10 +20,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from lcp.contacts.kernels.contact_law import FrictionCone, mode_of
-from lcp.contacts.kernels.pwl_path import facet
-from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategies_of
-from lcp.kernels import kernel
+from lcp.contacts.strategies import STRATEGY_NAMES
 from problem_data import ConstraintVelProblemData
 
 
@@ -97,51 +94,6 @@ def test_names_that_do_not_exist_are_refused() -> None:
         TimeStepping(1e-3, strategies=("lemke",))
 
 
-def test_attempts_of_old_records_are_strategies() -> None:
-    old = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "points")
-    # Records of before know nothing of rest.
-    assert strategies_of(old) == STRATEGY_NAMES[:-1]
-    assert strategies_of(STRATEGY_NAMES) == STRATEGY_NAMES
-    assert strategies_of(("shifts",)) == ("interior_point",)
-    assert strategies_of(("points",)) == ("proximal_point",)
-    assert strategies_of(()) == ()
-
-
-def balls(seed: int) -> World:
-    """Thirty balls above a bin, a little out of their grid."""
-    builder, rough = WorldBuilder(), Material(0.5)
-    builder.add_half_space("floor", HalfSpace(), rough)
-    for name, normal in {"west": (1, 0, 0), "east": (-1, 0, 0), "south": (0, 1, 0), "north": (0, -1, 0)}.items():
-        builder.add_half_space(name, HalfSpace(normal=normal, offset=-0.25), rough)
-    rng, inertia = np.random.default_rng(seed), RigidInertia.solid_sphere(0.1, 0.05)
-    for i in range(30):
-        x, y, z = (i % 3 - 1) * 0.12, (i // 3 % 3 - 1) * 0.12, 0.1 + 0.12 * (i // 9)
-        place = (x + rng.uniform(-0.005, 0.005), y + rng.uniform(-0.005, 0.005), z, 1, 0, 0, 0)
-        builder.add_free_body(f"ball {i}", inertia, Sphere(0.05), rough, place)
-    return builder.build()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [2, 3])
-def test_every_step_of_a_pile_holds_mechanically_too(seed: int) -> None:
-    """Each condition holds to 1e-9 of its scale, the default of `verify`, even if selected forces reach only 2e-8."""
-    recording = simulate(balls(seed), TimeStepping(0.005), 2.0)
-    assert recording.worst_certificate().scaled < 1e-9
-    assert recording.worst_certificate().mechanical < 1e-9
-    assert verify(recording).holds
-    # Counted from 1 in a record: islands that the attempts of most islands have left to the later ones.
-    later = np.flatnonzero(recording.rows["island_attempt"] > RECORDED.index("active_set") + 1)
-    assert later.size
-    # The public path doubts them as the step does, and finds the same forces.
-    for row in later:
-        i, j = recording.rows["island_step"][row], recording.rows["island_index"][row]
-        solution = TimeStepping(0.005).constraint_solver.solve_discretized_problem(
-            recording.problem(i, j), recording.h[i], z0=recording.warm_start(i, j)
-        )
-        assert np.array_equal(solution.result.z, recording.z(i, j))
-        assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
-
-
 ALONE = ("interior_point",)
 
 
@@ -191,52 +143,6 @@ def test_it_begins_at_the_forces_given() -> None:
             assert result.attempts[0].status is lcp.Status.SOLVED
             spent[name] += result.iterations
     assert spent["warm"] < 0.9 * spent["cold"]
-
-
-@kernel
-def modes_and_facets(r, turns, mu, points, n, modes, worst, beyond):
-    """Fill each point's mode, its largest n x, and the mode beyond its nearest facet."""
-    across = r // 2
-    polygon = FrictionCone(r, modes, across, 0.0, 1.0, turns, False, turns)
-    for k in range(points.shape[0]):
-        x = points[k]
-        modes[k] = mode_of(polygon, mu, 0, x[0], x[1], x[2])
-        worst[k] = -1e300
-        nearest = 0
-        i = 0
-        while facet(polygon, mu, modes[k], i, n):
-            size = np.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
-            value = (n[0] * x[0] + n[1] * x[1] + n[2] * x[2]) / size
-            if value > worst[k]:
-                worst[k] = value
-                nearest = i
-            i += 1
-        facet(polygon, mu, modes[k], nearest, n)
-        size = n[0] * n[0] + n[1] * n[1] + n[2] * n[2]
-        step = (n[0] * x[0] + n[1] * x[1] + n[2] * x[2]) / size
-        past = 1e-9 / np.sqrt(size) - step
-        beyond[k] = mode_of(polygon, mu, 0, x[0] + past * n[0], x[1] + past * n[1], x[2] + past * n[2])
-
-
-@pytest.mark.parametrize("r", [0, 1, 2, 3, 4])
-@pytest.mark.parametrize("mu", [0.0, 0.3, 1.5])
-def test_a_mode_is_where_its_inequalities_hold(r, mu):
-    turns = np.zeros((2 * max(r, 1) + 1, 2))
-    if r > 0:
-        angles = np.pi * np.arange(2 * r + 1) / r
-        turns[:] = np.column_stack([np.cos(angles), np.sin(angles)])
-    points = np.random.default_rng(r).normal(size=(4000, 3))
-    if r == 1:
-        points[:, 2] = 0.0
-    count = points.shape[0]
-    modes, beyond = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    worst = np.zeros(count)
-    modes_and_facets(r, turns, mu, points, np.zeros(3), modes, worst, beyond)
-    assert (worst <= 1e-12).all()
-    if r > 0 and mu > 0.0:
-        assert set(modes) >= {0, 1, 2}
-    # One step past the nearest inequality there is another mode: none is missing, and none is too strict.
-    assert (beyond != modes).all()
 
 
 @pytest.mark.parametrize(

@@ -105,19 +105,6 @@ def test_the_same_rows_with_a_worker_killed_and_nothing_twice_on_resuming(cluste
 
 
 @pytest.mark.slow
-def test_poisoned_tasks_take_no_worker_with_them(cluster: Cluster) -> None:
-    """Raising, exiting, crashing and hanging in compiled code: the rows of this machine's own processes."""
-    tasks = [{"kind": kind} for kind in ("raise", "exit", "segfault", "kill", "hang", "fine")]
-    before = [worker.poll() for worker in cluster.workers]
-    there = sweep(sweep_tasks.poison, tasks, cluster=cluster.address, time_limit=5.0, retries=1)
-    assert [row["outcome"] for row in there.rows] == ["failed", "failed", "failed", "lost", "timeout", "done"]
-    assert [worker.poll() for worker in cluster.workers] == before
-    quick = [task for task in tasks if task["kind"] != "hang"]
-    here = sweep(sweep_tasks.poison, quick, jobs=2, time_limit=5.0, retries=1)
-    assert [row for row in bits(there) if row["kind"] != "'hang'"] == bits(here)
-
-
-@pytest.mark.slow
 def test_a_stopped_sweep_leaves_the_cluster_free(cluster: Cluster, tmp_path: Path) -> None:
     """Ctrl-C ends what is under way there; the next sweep does not wait for it."""
     tasks: list[dict[str, Any]] = [{"seed": 0}, *({"seed": seed, "sleep": 300.0} for seed in range(1, 6))]
@@ -132,18 +119,6 @@ def test_a_stopped_sweep_leaves_the_cluster_free(cluster: Cluster, tmp_path: Pat
     assert sweep(sweep_tasks.walk, WALKS, cluster=cluster.address).failures == []
     assert time.monotonic() - begun < 100.0
     assert sweep(sweep_tasks.walk, tasks[:1], out=tmp_path, jobs=1).computed == 0
-
-
-@pytest.mark.slow
-def test_a_task_that_takes_a_worker_with_it_is_lost(cluster: Cluster) -> None:
-    """After its retries; the other tasks are computed by the workers that are left."""
-    tasks = [{"harmful": True}, *({"harmful": False, "number": number} for number in range(3))]
-    result = sweep(sweep_tasks.kill_parent, tasks, cluster=cluster.address, retries=0)
-    lost = [row for row in result.rows if row["outcome"] == "lost"]
-    assert lost[0]["harmful"]
-    assert "the worker died in each of 1 tries" in lost[0]["error"]
-    # Tasks that waited on the worker that died count as tried, too: the scheduler cannot tell.
-    assert [row["outcome"] for row in result.rows if not row["harmful"]].count("done") >= 1
 
 
 def test_nobody_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,7 @@
 """The tour: the code shown is the code that runs, and every scene works to the ends of its sliders."""
 
-import contextlib
 import gc
 import socket
-import threading
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,7 +15,6 @@ pytest.importorskip("viser")
 from contactlab.view.tour import SCENES, tour
 
 DOCS = Path(__file__).parent.parent / "docs"
-PATIENCE = 60.0  # [s]
 pytestmark = pytest.mark.filterwarnings("default")  # viser's own
 
 
@@ -27,26 +23,6 @@ def _collected():
     """Objects that viser leaves open are collected here, with its warnings ignored, not within another test."""
     yield
     gc.collect()
-
-
-@contextlib.contextmanager
-def served(port: int):
-    """The address of a tour that is served while the block runs."""
-    found, wanted = [], threading.Event()
-    options = {"port": port, "announce": found.append, "running": lambda: not wanted.is_set()}
-    thread = threading.Thread(target=tour, kwargs=options)
-    thread.start()
-    try:
-        end = time.monotonic() + PATIENCE
-        while not found:
-            assert thread.is_alive()
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        yield found[0]
-    finally:
-        wanted.set()
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
 
 
 def motion(played):
@@ -89,10 +65,15 @@ def test_grips_differ_as_the_sentence_says():
 
 
 def test_the_tour_is_for_this_machine_alone():
-    """It listens at 127.0.0.1: another address of the loopback has no server."""
-    with served(18961) as url:
+    """It draws some pictures and ends; it listens at 127.0.0.1, and another address of the loopback has no server."""
+    turns = iter((True, True, False))
+
+    def connect(url):
         port = urlsplit(url).port
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE):
+        with socket.create_connection(("127.0.0.1", port), timeout=60.0):
             pass
         with pytest.raises(OSError, match="refused"):
-            socket.create_connection(("127.0.0.2", port), timeout=PATIENCE)
+            socket.create_connection(("127.0.0.2", port), timeout=60.0)
+
+    tour(port=18961, announce=connect, running=lambda: next(turns))
+    assert next(turns, None) is None

@@ -13,7 +13,6 @@ from body_contact_scenes import (
 from mesh_shapes import flat, hull, notched_block, terrain
 
 from contactlab.cli import main
-from contactlab.collision.detection import distance
 from contactlab.simulation import (
     Box,
     Capsule,
@@ -22,18 +21,14 @@ from contactlab.simulation import (
     HalfSpace,
     HeightField,
     Material,
-    Mesh,
     Recording,
     RigidInertia,
     Sphere,
     TimeStepping,
-    Transform,
     WorldBuilder,
     simulate,
     verify,
 )
-from contactlab.simulation.verification.pair_coverage import mesh_excess
-from contactlab.simulation.verification.proximity import ShapePose, core_of, nearest
 
 SCENES = {
     "stack": lambda: stack(3),
@@ -108,59 +103,6 @@ def test_the_command_tells(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert f"failed: step {recording.contacts.step[between[0]]}: coverage" in printed
     assert "every pair of shapes within reach" in printed
-
-
-@pytest.mark.nojit
-def test_distances_are_those_of_collision_detection():
-    """Two ways to the same number, for all pairs of convex shapes, apart and overlapping."""
-    random = np.random.default_rng(3)
-    shapes = (
-        Sphere(0.1, (0.02, 0.0, 0.01)),
-        Box((0.1, 0.08, 0.06)),
-        Capsule(0.05, 0.1),
-        Cylinder(0.08, 0.1),
-        ConvexPoints(0.12 * np.concatenate((np.eye(3), -np.eye(3)))),
-    )
-    overlaps = 0
-    for a in shapes:
-        for b in shapes:
-            for scale in (0.05, 0.3, 0.6):
-                poses = []
-                for _ in range(2):
-                    turn = np.linalg.qr(random.normal(size=(3, 3)))[0]
-                    turn *= np.sign(np.linalg.det(turn))
-                    poses.append(Transform(turn, scale * random.normal(size=3)))
-                known = distance(a, poses[0], b, poses[1]).gap
-                cores = [core_of(shape) for shape in (a, b)]
-                supports = [
-                    lambda d, core=core, pose=pose: pose.R @ core.support(pose.R.T @ d) + pose.p
-                    for core, pose in zip(cores, poses, strict=True)
-                ]
-                pa, pb = nearest(*supports, poses[1].p - poses[0].p)
-                found = float(np.linalg.norm(pb - pa)) - cores[0].radius - cores[1].radius
-                overlaps += known <= 0.0
-                assert found == pytest.approx(known, abs=1e-7) if known > 0.0 else found <= 1e-7
-    assert overlaps > 5
-
-
-def test_rims_are_no_more_work_than_corners():
-    """Ends of cylinders have no corners: few points are required, and no plane between the shapes is farther."""
-    random = np.random.default_rng(4)
-    cylinder = core_of(Cylinder(0.3, 1.0))
-    for other in (Cylinder(0.3, 1e-5), Cylinder(0.1, 0.5), ConvexPoints(random.normal(size=(12, 3)) * (1, 1, 1e-9))):
-        for _ in range(20):
-            turn, asked = np.linalg.qr(random.normal(size=(3, 3)))[0], []
-            place, core = random.normal(size=3) * random.choice((0.1, 1.0, 5.0)), core_of(other)
-
-            def far(d, core=core, turn=turn, place=place, asked=asked):
-                asked.append(d)
-                return turn @ core.support(turn.T @ d) + place
-
-            pa, pb = nearest(cylinder.support, far, place)
-            apart = float(np.linalg.norm(pb - pa))
-            between = 0.0 if apart == 0.0 else (pb - pa) @ (far(pa - pb) - cylinder.support(pb - pa)) / apart
-            assert apart - max(0.0, between) < 1e-8 * (1.0 + apart)
-            assert len(asked) < 60
 
 
 ROUGH = Material(0.4)
@@ -263,24 +205,3 @@ def test_nothing_is_missed_where_bodies_tumble_over_rough_triangles():
     assert (recording.contacts.body_a == 0).sum() > 500
     report = verify(recording, every=8)
     assert report.holds, str(report)
-
-
-def lying(depth, x=0.3, turn=None):
-    """A box of half extents 0.1 whose lower face lies ``depth`` below the plane z = 0."""
-    R = np.eye(3) if turn is None else turn
-    return ShapePose(R, np.array([x, 0.2, 0.1 - depth]), None, np.zeros(3), np.zeros(3))
-
-
-@pytest.mark.parametrize("depth", [0.0, 1e-12, -1e-12, 1e-6, 1e-4, -5e-4])
-def test_how_near_a_box_is_to_one_triangle(depth):
-    """Excess over the margin, by hand: margin + depth; none below the triangle, beyond the margin or deep inside."""
-    one = Mesh([[-3, -3, 0], [3, -3, 0], [0, 4, 0]], [[0, 1, 2]])
-    turned = Mesh(one.vertices, [[0, 2, 1]])
-    at = ShapePose(np.eye(3), np.zeros(3), None, np.zeros(3), np.zeros(3))
-    core = core_of(Box.cube(0.1))
-    size = 1.0 + 0.3 + 0.2 + abs(0.1 - depth) + core.reach
-    assert mesh_excess(one, at, core, lying(depth), 1e-3) * size == pytest.approx(1e-3 + depth, abs=4e-9)
-    assert mesh_excess(one, at, core, lying(-1.1e-3), 1e-3) == 0.0
-    assert mesh_excess(one, at, core, lying(0.1), 1e-3) == 0.0
-    if depth < -1e-9:
-        assert mesh_excess(turned, at, core, lying(depth), 1e-3) == 0.0

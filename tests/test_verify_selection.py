@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 import simulation_scenes as scenes
-from scipy.linalg import block_diag
+from test_moments import rolling_world
 from test_selection import grasp
 
 import lcp
@@ -26,7 +26,6 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.simulation.verification import equal_compliance_check
 
 
 def claimed(recording: Recording) -> Recording:
@@ -69,9 +68,14 @@ def test_selected_forces_are_found_anew(world):
     assert report.selection.islands == 3
     assert report.selection.unique + report.selection.lost == 0
     assert report.selection.distance < 1e-6
+    assert recording.certificates.selection.max() < 1e-6
     vertex = claimed(simulate(world, TimeStepping(2e-3, solver=lcp.Lemke(), warm_start=False), steps=20))
-    assert verify(vertex, every=10).holds
-    assert verify(vertex, every=10).selection.distance > 0.1
+    report = verify(vertex)
+    assert report.holds
+    assert report.selection.distance > 0.1
+    far = vertex.certificates.selection
+    assert report.selection.distance == pytest.approx(far[report.selection.step], rel=2e-6)
+    assert report.selection.distance == pytest.approx(far.max(), rel=2e-6)
 
 
 def test_where_there_is_no_choice_or_nothing_is_selected():
@@ -80,6 +84,7 @@ def test_where_there_is_no_choice_or_nothing_is_selected():
     found = verify(recording).selection
     assert found.distance == 0.0
     assert found.islands == found.unique > 40
+    assert not recording.certificates.selection.any()
     assert verify(simulate(balls(2), TimeStepping(2e-3, solver=lcp.Lemke()), steps=2)).selection is None
     cones = verify(simulate(balls(2), TimeStepping(2e-3, friction="cone"), steps=2)).selection
     assert cones.islands == cones.unique > 0
@@ -89,15 +94,20 @@ def test_where_there_is_no_choice_or_nothing_is_selected():
     assert "not compared" in str(report)
 
 
-def test_what_is_not_found_anew_is_infinitely_far(monkeypatch):
-    """No number is made up."""
-    recording = simulate(scenes.cube_at_rest(), TimeStepping(2e-3), steps=2)
-    real = lcp.solve
-    monkeypatch.setattr(equal_compliance_check, "_near", lambda *_: None)
-    monkeypatch.setattr(lcp, "solve", lambda *a, **k: dataclasses.replace(real(*a, **k), status=lcp.Status.STALLED))
-    found = verify(recording).selection
-    assert np.isinf(found.distance)
-    assert "not selected" in str(found)
+def test_a_vertex_is_far_from_the_forces_selected():
+    """For a box on four corners that resist rolling; the forces of a ball are unique; a solver of cones has others."""
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5, rolling=0.01))
+    inertia, rough = RigidInertia.solid_box(1.0, (0.1,) * 3), Material(0.5, rolling=0.01)
+    builder.add_free_body("box", inertia, Box.cube(0.1), rough, (0, 0, 0.1, 1, 0, 0, 0))
+    ball = rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0))
+    for world, least, most in ((builder.build(), 0.4, np.inf), (ball, 0.0, 0.0)):
+        recording = simulate(world, TimeStepping(1e-3, strategies=()), steps=1)
+        assert recording.certificates.choice[0] == ForceChoice.OTHER_SOLUTION
+        assert least <= recording.certificates.selection[0] <= most
+    named = simulate(scenes.cube_at_rest(), TimeStepping(2e-3, friction="cone", solver=lcp.NSGS()), steps=2)
+    assert np.all(named.certificates.choice == ForceChoice.ANY)
+    assert np.all(np.isfinite(named.certificates.selection))
 
 
 def said_of_choice(report):
@@ -183,18 +193,6 @@ def test_boxes_on_a_tilting_plate_have_the_forces_that_their_record_says(frictio
     assert marked.mean() > 0.9
     assert recording.certificates.selection[marked].max() < SELECTED_WITHIN
     assert verify(recording).holds
-
-
-@pytest.mark.parametrize("eps", [1e-6, 1e-11])
-def test_a_load_shared_by_two_contacts_is_halved_at_any_compliance(eps):
-    """At a small compliance the residual hardly sees how two contacts share a load; Newton's last step does."""
-    # normals of both contacts, then two axes of each: both contacts act on one body at one place
-    W = block_diag(np.ones((2, 2)), np.kron(np.ones((2, 2)), np.eye(2)))
-    b, mu = np.array([-1.0, -1.0, 0.0, 0.0, 0.0, 0.0]), np.array([0.5, 0.5])
-    uneven = np.array([0.9, 0.1, 0.0, 0.0, 0.0, 0.0])
-    found = equal_compliance_check._near(W, b, mu, None, eps, uneven)
-    assert found is not None
-    np.testing.assert_allclose(found[:2], 0.5, atol=1e-4)
 
 
 def test_the_kernels_mark_by_the_tolerance_that_is_stated():

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from collada_texts import collada
+from refusals import assert_fields
 
 from contactlab.collision import mesh_files
 from contactlab.multibody import UrdfWarning, body_poses
@@ -161,22 +162,15 @@ def test_visuals_of_ones_own():
     builder.add_shape("ball", Sphere(0.3), Material(0.5), shown=False)
     triangles = (np.eye(3), np.array([[0, 1, 2]]))
     builder.add_visual("ball", VisualMesh("sail", triangles=triangles), placement=Transform(p=(0, 0, 1)))
-    for field, change in {
-        "body": {"body": "bull"},
-        "shape": {"shape": "ball"},
-        "rgba": {"rgba": (0.0, 2.0, 0.0, 1.0)},
-        "placement": {"placement": (0, 0, 0)},
-    }.items():
-        with pytest.raises(SimulationConfigError) as caught:
-            builder.add_visual(**{"body": "ball", "shape": Sphere(0.1), **change})
-        assert caught.value.field == field
-    for field, bad in {
-        "vertices": (np.full((3, 3), np.nan), triangles[1]),
-        "triangles": (np.eye(3), [[0, 1, 3]]),
-    }.items():
-        with pytest.raises(SimulationConfigError) as caught:
-            VisualMesh("bad", triangles=bad)
-        assert caught.value.field == field
+    assert_fields(
+        SimulationConfigError,
+        ("body", lambda: builder.add_visual("bull", Sphere(0.1))),
+        ("shape", lambda: builder.add_visual("ball", "ball")),
+        ("rgba", lambda: builder.add_visual("ball", Sphere(0.1), rgba=(0.0, 2.0, 0.0, 1.0))),
+        ("placement", lambda: builder.add_visual("ball", Sphere(0.1), placement=(0, 0, 0))),
+        ("vertices", lambda: VisualMesh("bad", triangles=(np.full((3, 3), np.nan), triangles[1]))),
+        ("triangles", lambda: VisualMesh("bad", triangles=(np.eye(3), [[0, 1, 3]]))),
+    )
     world = builder.build()
     _, sail = parts_of(world, "ball")
     assert sail.color == UNPAINTED

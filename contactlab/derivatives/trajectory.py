@@ -160,7 +160,7 @@ def _of_events(
 ) -> Gradient:
     """Return the gradient of a cost of the last state of an event-driven run, by the start and by parameters.
 
-    Raise `SimulationConfigError` if forces have a cost, or ``at`` has other states. Gradients by tau and targets are
+    Raise `SimulationConfigError` if forces have a cost, or ``at`` names other states. Gradients by tau and targets are
     empty.
     """
     n, nv = recording.time.size - 1, recording.world.nv

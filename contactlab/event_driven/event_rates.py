@@ -168,7 +168,7 @@ class SmoothRates:
         return by
 
     def slip(self, i: int) -> tuple[FloatArray, FloatArray]:
-        """Return the direction of slip (2,) and its derivative; if slower than ``slow``, the side's direction."""
+        """Return the direction of slip (2,) and its derivative; below ``slow`` it is the side's own ``direction``."""
         if self.speed(i) > self.slow:
             return self.rates[i].u[1:] / self.speed(i), self.turning(i)
         by = np.zeros((2, self.by.shape[1]))
@@ -349,9 +349,9 @@ def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> t
     """Return the derivatives (nv, layout.width) of v+ of a jump, by differences of fourth order.
 
     A law depends on v only through the velocities of the contacts, so that v is displaced only along the responses to
-    impulses. The step is one at which the differences along one generic direction, and by each parameter, agree with
-    those of the next step. The second value is True if there is no such step, or if the slopes on both sides differ:
-    another mode is close.
+    impulses. The step is chosen so that the differences along one generic direction, and by each parameter, agree with
+    the differences of the next step. The second value is True if there is no such step, or if the slopes on both sides
+    differ: another mode is close.
     """
     nv, v, width = layout.model.nv, jump.event.v_minus, layout.width
     pairs = [layout.candidates[k] for k in jump.pairs]

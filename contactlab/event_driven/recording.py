@@ -291,7 +291,7 @@ def read_run(path: Path) -> dict[str, Any]:
 
 
 def _shapes(world: World, rows: int, events: int, contacts: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays of a run, by name; those of its events have the prefix ``event_``."""
+    """Return the shapes of the arrays of a run, by name; arrays of its events have the prefix ``event_``."""
     nq, nv = world.model.nq, world.model.nv
     tails: dict[str, tuple[int, ...]] = {"time": (), "q": (nq,), "v": (nv,), "kinetic": (), "potential": ()}
     tails |= {"forces": (contacts, 3), "gaps": (contacts,)}

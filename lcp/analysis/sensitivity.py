@@ -180,6 +180,7 @@ class Sensitivity:
         return np.where(self._at_high, 0.0, total), np.where(self._at_high, total, 0.0)
 
     def _adjoint(self, z_bar: ArrayLike) -> tuple[Vector, Vector]:
+        """Return z_bar as a checked vector, and q_bar: the transposed solve on the active set, 0 elsewhere."""
         given = checked_vector("z_bar", z_bar, self._form.size)
         q_bar = np.zeros(self._form.size)
         if self.active.size:
@@ -257,7 +258,7 @@ def _classify_unknowns(form: BoxForm, x: Vector, threshold: float) -> tuple[Any,
 
 
 def _factored(form: BoxForm, active: NDArray[np.intp]) -> tuple[Callable[..., Any], float]:
-    """Return the solve with the active block, or with its pseudo-inverse if it is singular, and its condition."""
+    """Return a solve with the active block (its pseudo-inverse if singular), and its reciprocal condition number."""
     active_block = block(form.M, active)
     factors, rcond = equilibrated(active_block)
     if factors is not None:

@@ -149,7 +149,7 @@ def geometric_means(M: Floats, row: Floats, column: Floats, work: Floats) -> Non
 
 @kernel
 def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
-    """Fill ``row`` and ``column`` with the powers of two below `geometric_means`, and the largest entry near one."""
+    """Fill ``row`` and ``column`` with `geometric_means` as powers of two; the largest entry of R M C is near one."""
     # Round to powers of two.
     geometric_means(M, row, column, work)
     n = M.shape[0]

@@ -196,7 +196,7 @@ def _eliminate(S: Integers) -> tuple[bool, Integers | None]:
 
 
 def _lifted(S: Integers, chosen: list[int], values: dict[int, int]) -> Integers:
-    """Return an integer multiple of the x with the given entries that minimises x . S x over its entries in ``chosen``.
+    """Return an integer multiple of x, whose entries in ``chosen`` minimise x . S x for given other entries.
 
     ``values`` has the given entries by index; all others, except the chosen ones, are zero.
     """

@@ -133,7 +133,7 @@ def dot_and_terms_on(
 ) -> tuple[float, float]:
     """Return ``total`` plus the sum of x_p y_p, and ``terms`` plus the sum of |x_p z_p|, over a .. b.
 
-    It has the bits of `dot_range` and `abs_terms_range`, but reads x once; three in an iteration as in `dot_range`.
+    The results are equal, bit for bit, to `dot_range` and `abs_terms_range`, but x is read once.
     """
     p = a
     while p + 3 <= b:

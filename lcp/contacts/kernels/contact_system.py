@@ -22,8 +22,8 @@ from lcp.kernels import Floats, Ints, kernel
 NOT_PACKED: Final[Floats] = np.zeros(0)
 NO_OFFSETS: Final[Ints] = np.zeros((0, 2), dtype=np.int64)
 SPAN_INTS: Final = 4
-# Number of entries from which vector instructions pay. Entries of a free body were just written one by one, and are not
-# in the cache yet.
+# Number of entries from which vector instructions are faster. Entries of a free body were just written one by one, and
+# are not in the cache yet.
 MANY: Final = 12
 # Numbers of a packed row: the velocities of two free bodies. Number of entries of J from which rows are packed, because
 # J and Y then use more pages of memory than a processor keeps in its lookup buffer.

@@ -63,7 +63,7 @@ def remove_compliance(
 
     If eps is the path's end, the factored matrix is used again. ``tolerance`` is the tolerance of the problem.
     """
-    # the factored matrix serves only if eps is the path's end and small for every contact
+    # the factored matrix can be used only if eps is the path's end and small for every contact
     save_step(search)
     compliance = eps if eps == final_compliance(rows, search) else 0.0
     for c in range(rows.nc):

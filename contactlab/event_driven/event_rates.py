@@ -4,9 +4,9 @@ They follow from the differentiated equations of `phase`, with the contact force
 
     M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 
-The rows of a pair, and the rates of its velocities, are differentiated exactly over a half-space. Those of two balls,
-whose frame turns, are differentiated by q by differences of fourth order; the rates at zero acceleration are quadratic
-functions of v, so that a central difference by v is exact.
+The rows of a pair, and the rates of its velocities, are differentiated exactly over a half-space. The rows of two
+balls, whose frame turns, are differentiated by q by differences of fourth order. The rates at zero acceleration are
+quadratic functions of v, so that a central difference by v is exact.
 
 The jump of the velocity at an impact is differentiated by differences. Steps become smaller until two results agree; if
 none agree, the jump is close to another mode.

@@ -1,10 +1,10 @@
 """Derivatives of a solution with respect to M, q and the bounds, forward and adjoint.
 
-If every unknown is either clearly between its bounds (active, w = 0) or at a bound with w clearly not zero, the
-solution is a smooth function of the data: M_aa dz_a = -(dM z + dq + M_ab dz_b)_a, with dz_b the change of the bounds.
-At a degenerate solution it has kinks, and the derivative belongs to one of the smooth pieces that meet there. For a
-P-matrix every choice of degenerate unknowns gives a piece with points arbitrarily near. So each of these derivatives is
-an element of the B-subdifferential, and of the generalised Jacobian, of the solution map.
+An unknown clearly between its bounds is active and has w = 0. If every other unknown is at a bound with w clearly not
+zero, the solution is a smooth function of the data: M_aa dz_a = -(dM z + dq + M_ab dz_b)_a, with dz_b the change of the
+bounds. At a degenerate solution it has kinks, and the derivative belongs to one of the smooth pieces that meet there.
+For a P-matrix every choice of degenerate unknowns gives a piece with points arbitrarily near. So each of these
+derivatives is an element of the B-subdifferential, and of the generalised Jacobian, of the solution map.
 
 S. Scholtes, Introduction to Piecewise Differentiable Equations (2012), chapter 4 (the derivatives of the pieces in
 every neighbourhood make the B-subdifferential); Cottle, Pang and Stone (1992), chapter 7.

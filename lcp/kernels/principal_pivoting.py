@@ -400,7 +400,7 @@ def least_index_loop(
 ) -> int:
     """Make at most ``budget`` pivots; on `RUNNING` call again with everything unchanged.
 
-    `SOLVED` means that every pair is complementary up to rounding, `SINGULAR_BASIS` that a diagonal entry of the
+    `SOLVED` means that every pair is complementary up to rounding. `SINGULAR_BASIS` means that a diagonal entry of the
     tableau is not positive, so M is not a P matrix to working precision.
     """
     T, b, size = t.T, t.b, t.size

@@ -41,7 +41,7 @@ from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import natural_square
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, SCALED
 
-# Minimum of every row's scale, as a fraction of the largest rate that a motion of this energy can have: factors of M
+# Minimum of every row's scale, as a fraction of the largest rate that a motion of this energy can have. Factors of M
 # and products with its inverse are rounded as a whole, too.
 MIN_RELATIVE_SCALE: Final = 1e-4
 

@@ -47,7 +47,7 @@ def unknown_name(package: str, name: str, public: Iterable[str]) -> AttributeErr
 
 @functools.cache
 def foreign_names() -> dict[str, tuple[tuple[str, str], ...]]:
-    """Return the libraries, as "RBDL's", that have a name, and what it is here, by the name."""
+    """Return, by foreign name, the libraries that have it (as "RBDL's") and its counterpart here."""
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     for library, table in _FOREIGN.items():
         for address, names in table.items():

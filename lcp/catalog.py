@@ -86,6 +86,7 @@ def _entry(
     matrix_class: Traits | None = None,
     **known: Any,
 ) -> Entry:
+    """Return an entry of the catalog from M, q and its solutions, with all classes that ``matrix_class`` implies."""
     kept = tuple(np.array(z, dtype=np.float64) for z in solutions)
     classes = None if matrix_class is None else implied(matrix_class)
     return Entry(name, source, LCP(M, q), solutions=kept, matrix_class=classes, **known)

@@ -197,6 +197,7 @@ class RecordingSolver:
 
 
 def _returned(problem: Any, solver: Any, request: SolveRequest, kind: type[Any], entry: str, size: int) -> Any:
+    """Return the claim of a solver, with its vector ``entry`` checked; raise unless it is of the type ``kind``."""
     z0, tolerance, trace = request
     try:
         claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)

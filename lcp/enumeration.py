@@ -141,6 +141,7 @@ def enumerate_solutions(
 
 
 def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> EnumerationResult:
+    """Enumerate the solutions of a boxed problem by its conversion to an `MLCP`."""
     conversion = box_to_mlcp(problem)
     enumerated = enumerate_solutions(conversion.problem, max_n=max_n, tolerance=tolerance)
     points: list[Vector] = []
@@ -253,6 +254,7 @@ class BasisSearch:
         return np.array([*range(self._m), *pairs], dtype=np.intp)
 
     def _keep_piece(self, code: int, affine: Affine) -> bool:
+        """Keep the solutions of a basis: its point, or a point of its continuum; return True if one is new."""
         # With two or more directions a linear program decides.
         free = affine.n_constrained_directions
         piece = Piece(affine.point, 0) if free == 0 else _interval(affine) if free == 1 else _polyhedron(affine)
@@ -298,6 +300,7 @@ class BasisSearch:
         return z is not None and not any(_same(z, other) for other in self._points) and self._add(z)
 
     def _add(self, z: Vector) -> bool:
+        """Add a solution and its bit masks of positive y and of zero w; return True."""
         _, w = measure(self._problem, z)
         y = z[z.shape[0] - self._n :]
         y_unit = float(np.abs(y).max(initial=0.0))
@@ -383,6 +386,7 @@ def affine_set(
 
 
 def _interval(affine: Affine) -> Piece | None:
+    """Return the piece of solutions along one direction, or None if its conditions contradict each other."""
     g, c = affine.G[:, 0], affine.c
     rising, falling = g > 0.0, g < 0.0
     # Each end is widened by the rounding error of its condition.

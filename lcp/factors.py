@@ -179,6 +179,7 @@ def enclosed_rows(A: Any, x: Vector, q: Vector) -> tuple[Vector, Vector]:
 
 
 def _dense(A: NDArray[np.float64], positive_definite: bool) -> Factors | None:
+    """Return Cholesky's factors if A is positive definite, else LU factors; None if A is singular."""
     from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
     if not np.isfinite(A).all():
@@ -195,6 +196,7 @@ def _dense(A: NDArray[np.float64], positive_definite: bool) -> Factors | None:
 
 
 def _sparse(A: Any, symmetric_pattern: bool) -> Factors | None:
+    """Return sparse LU factors, or None if A is singular or the factors have lost their digits."""
     from scipy.sparse.linalg import splu
 
     if not np.isfinite(A.data).all():

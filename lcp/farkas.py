@@ -63,6 +63,7 @@ class Farkas:
         return self._checked(problem, 0.0)
 
     def _checked(self, problem: Problem, slack: float) -> bool:
+        """Return True if the multipliers prove infeasibility; the inequalities may be violated by ``slack``."""
         x = np.concatenate([self.v, self.y])
         if not np.isfinite(x).all() or (self.y < 0.0).any():
             return False

@@ -195,6 +195,7 @@ def _serve(
     given: list[Callable[[], None] | None],
     raised: list[BaseException],
 ) -> None:
+    """Run the functions in ``given`` one after another, each after ``go``; None ends the thread."""
     while True:
         go.acquire()
         work = given[0]
@@ -203,7 +204,7 @@ def _serve(
         raised.clear()
         try:
             work()
-        except BaseException as error:  # noqa: BLE001  handed on
+        except BaseException as error:  # noqa: BLE001  raised by the caller
             raised.append(error)
         given[0] = work = None
         # No other thread releases it; it is already free if no thread waited the last time.

@@ -62,7 +62,7 @@ def _checks(kind: Any) -> tuple[tuple[str, Callable[[Any], bool], str], ...]:
 
 
 def check_option(owner: Any, name: str, admits: Callable[[Any], bool], wanted: str) -> None:
-    """Raise an error that says what is ``wanted`` unless ``owner.name`` passes the test."""
+    """Raise an error with the text ``wanted`` unless ``owner.name`` passes the test ``admits``."""
     value = getattr(owner, name)
     if not admits(value):
         raise ProblemError(f"{type(owner).__name__}.{name} must {wanted.replace('{name}', name)}, got {value!r}")

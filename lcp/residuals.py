@@ -289,6 +289,7 @@ class _RowSums:
 
     @classmethod
     def of(cls, M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> _RowSums:
+        """Compute the sums of all rows, with w in doubled precision where cancellation matters."""
         from lcp.kernels.backward_error import SIGNIFICANT_FRACTION
         from lcp.kernels.reductions import EPS, sum_twice
 

@@ -209,6 +209,7 @@ def _solve_friction(
     tolerance: float | None,
     trace: bool,
 ) -> FrictionResult:
+    """Solve a friction problem as `solve` does; a global problem is first reduced to a local one."""
     solver = default_friction_solver() if solver is None else solver
     check_solver("solver", solver, "NSGS()")
     if not getattr(solver, "traits", Traits.CONE) & Traits.CONE:
@@ -235,6 +236,7 @@ def _solve_friction(
 
 
 def _solve_nonlinear(problem: MCP, solver: Any, z0: Any, tolerance: float | None, trace: bool) -> MCPResult:
+    """Solve a nonlinear problem as `solve` does, by default with `JosephyNewton`."""
     if isinstance(z0, FrictionResult | MLCPResult):
         raise ProblemError(f"z0 is a {type(z0).__name__}; a nonlinear problem starts from z or a result of its own")
     solver = JosephyNewton() if solver is None else solver
@@ -253,6 +255,7 @@ def _solve_nonlinear(problem: MCP, solver: Any, z0: Any, tolerance: float | None
 def _start(
     z0: ArrayLike | Result | MLCPResult | FrictionResult | MCPResult | None, n: int
 ) -> NDArray[np.float64] | None:
+    """Return a start (n,) from a vector or a previous result, or None if that result is not finite."""
     if z0 is None:
         return None
     if isinstance(z0, Result | MLCPResult | FrictionResult | MCPResult):

@@ -264,6 +264,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         return out
 
     def _evaluate(self) -> AccelerationBlocks:
+        """Evaluate the linear maps and the inertia: dense rows, their responses, and the free acceleration."""
         counts = ("nv", "nc", "ns", "nns", "nr", "nl", "nb")
         common = common_blocks(self, counts, ("r", "mu_sliding", "mu_non_sliding", "tau"), "NFLG")
         Q, sliding = dense_rows("Q", self.Q), self.sliding_contacts.copy()

@@ -89,7 +89,7 @@ class StepClock:
         self._began, self._before = time.perf_counter(), compilation_seconds()
 
     def account(self, steps: int) -> str:
-        """Return a line on the time of this number of steps."""
+        """Return a line with the time of ``steps`` steps, and the time until their kernels were ready."""
         waited = compilation_seconds() - self._before
         seconds = time.perf_counter() - self._began - waited
         return f"{steps} steps in {seconds:.1f} s, and {waited:.1f} s until their kernels were compiled or read"

@@ -359,10 +359,10 @@ class _Parts:
         return z, [first, second]
 
     def friction_change(self, before: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the normal problem's vector with the friction of ``before``, less its vector with the friction of z.
+        """Return the normal problem's vector q with the friction of ``before``, less q with the friction of z.
 
-        The normal problem was solved with the first one. It includes the friction of sliding contacts at acceleration
-        level.
+        The normal problem was solved with the friction of ``before``. At acceleration level its vector includes the
+        friction of sliding contacts.
         """
         MM, normal = np.asarray(self.problem.M), self.normal
         friction, change = slice(self.at.edges.start, self.at.slacks.stop), before - z

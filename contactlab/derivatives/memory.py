@@ -172,7 +172,7 @@ class Differentiator:
         q_plus, parts = work.q.copy(), work.parts.copy()
         try:
             with nullcontext() if self._held is not None else on_first_compilation(_announce):
-                self._weigh()
+                self._fill_parameter_differences()
                 kinks = int(self._entered()())
                 if kinks >= 0 and driver.control.deep:
                     hold_gaps(driver, memory)
@@ -188,7 +188,7 @@ class Differentiator:
         world = self._driver.prepared.world
         return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
-    def _weigh(self) -> None:
+    def _fill_parameter_differences(self) -> None:
         """Fill ``by_parameter``, ``by_law`` and ``by_row`` by differences between worlds with nearby parameters."""
         if not self._near:
             return

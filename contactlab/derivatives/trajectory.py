@@ -107,8 +107,9 @@ def gradient(
     Applied forces and targets are the recorded ones, step by step. The gradient does not contain the effect of
     feedback, or of a wrench with fixed world axes, on another motion.
 
-    It takes three to four times the run. Derivatives are kept for 256 steps at a time, with 8 bytes for each of 256 x 2
-    nv x (3 nv + drives + parameters) numbers, or for fewer steps in 64 MiB. For all others only states are kept.
+    It takes three to four times the run. Derivatives are kept for 256 steps at a time, or for fewer steps in 64 MiB.
+    They need 8 bytes for each of 256 x 2 nv x (3 nv + drives + parameters) numbers. For all others only states are
+    kept.
     """
     if isinstance(recording, EventRecording):
         return _of_events(recording, cost, force_cost, at, wrt)
@@ -160,7 +161,7 @@ def _of_events(
 ) -> Gradient:
     """Return the gradient of a cost of the last state of an event-driven run, by the start and by parameters.
 
-    Raise `SimulationConfigError` if forces have a cost, or ``at`` has other states. Gradients by tau and targets are
+    Raise `SimulationConfigError` if forces have a cost, or ``at`` names other states. Gradients by tau and targets are
     empty.
     """
     n, nv = recording.time.size - 1, recording.world.nv

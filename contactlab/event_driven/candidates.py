@@ -85,7 +85,7 @@ def _pair_kinematics(
 ) -> PairKinematics:
     """Return the quantities of a pair of B, the first end, and A.
 
-    ``axes`` are those of `contact_frame`, ``turning`` is n', None if n is constant.
+    ``axes`` is the result of `contact_frame`; ``turning`` is n', None if n is constant.
     """
     frame, turns = axes
     n, tangents = frame[..., 0, :], frame[..., 1:, :]

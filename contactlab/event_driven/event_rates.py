@@ -4,9 +4,9 @@ They follow from the differentiated equations of `phase`, with the contact force
 
     M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 
-The rows of a pair, and the rates of its velocities, are differentiated exactly over a half-space. Those of two balls,
-whose frame turns, are differentiated by q by differences of fourth order; the rates at zero acceleration are quadratic
-functions of v, so that a central difference by v is exact.
+The rows of a pair, and the rates of its velocities, are differentiated exactly over a half-space. The rows of two
+balls, whose frame turns, are differentiated by q by differences of fourth order. The rates at zero acceleration are
+quadratic functions of v, so that a central difference by v is exact.
 
 The jump of the velocity at an impact is differentiated by differences. Steps become smaller until two results agree; if
 none agree, the jump is close to another mode.
@@ -168,7 +168,7 @@ class SmoothRates:
         return by
 
     def slip(self, i: int) -> tuple[FloatArray, FloatArray]:
-        """Return the direction of slip (2,) and its derivative; if slower than ``slow``, the side's direction."""
+        """Return the direction of slip (2,) and its derivative; below ``slow`` it is the side's own ``direction``."""
         if self.speed(i) > self.slow:
             return self.rates[i].u[1:] / self.speed(i), self.turning(i)
         by = np.zeros((2, self.by.shape[1]))
@@ -349,9 +349,9 @@ def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> t
     """Return the derivatives (nv, layout.width) of v+ of a jump, by differences of fourth order.
 
     A law depends on v only through the velocities of the contacts, so that v is displaced only along the responses to
-    impulses. The step is one at which the differences along one generic direction, and by each parameter, agree with
-    those of the next step. The second value is True if there is no such step, or if the slopes on both sides differ:
-    another mode is close.
+    impulses. The step is chosen so that the differences along one generic direction, and by each parameter, agree with
+    the differences of the next step. The second value is True if there is no such step, or if the slopes on both sides
+    differ: another mode is close.
     """
     nv, v, width = layout.model.nv, jump.event.v_minus, layout.width
     pairs = [layout.candidates[k] for k in jump.pairs]

@@ -147,9 +147,9 @@ class EventRecording:
     def sample(self, times: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return q (m, nq) and v (m, nv) at times (m,) [s], by cubics between the rows; after an impact at its time.
 
-        The cubics in q have the slopes v at their ends: exact in free fall, otherwise with an error of fourth order in
-        the distance of rows, which ``EventDriven.output_step`` bounds. v is linear between rows. Times outside the run
-        give its first or last state.
+        The cubics in q have the slopes v at their ends. They are exact in free fall; otherwise the error is of fourth
+        order in the distance of rows, which ``EventDriven.output_step`` bounds. v is linear between rows. Times outside
+        the run give its first or last state.
         """
         model, last = self.world.model, len(self.time) - 1
         wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
@@ -291,7 +291,7 @@ def read_run(path: Path) -> dict[str, Any]:
 
 
 def _shapes(world: World, rows: int, events: int, contacts: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays of a run, by name; those of its events have the prefix ``event_``."""
+    """Return the shapes of the arrays of a run, by name; arrays of its events have the prefix ``event_``."""
     nq, nv = world.model.nq, world.model.nv
     tails: dict[str, tuple[int, ...]] = {"time": (), "q": (nq,), "v": (nv,), "kinetic": (), "potential": ()}
     tails |= {"forces": (contacts, 3), "gaps": (contacts,)}

@@ -267,7 +267,7 @@ class Run:
         raise self._error(f"more than {_MAX_AT_ONCE} impacts at t = {self.t:.9g} s leave contacts approaching")
 
     def _touching(self) -> list[tuple[int, PairKinematics]]:
-        """Return closed pairs and their candidates; those already closed count up to a thousand times the tolerance."""
+        """Return the closed pairs with candidates; for pairs already closed, the tolerance is 1000 times larger."""
         kin = kinematics(self.model, *self._state())
         held = {side.index for side in self.sides} | set(self.unloaded)
         found = []

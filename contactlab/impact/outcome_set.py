@@ -143,9 +143,9 @@ class OutcomeSet:
 
     @cached_property
     def _flat(self) -> FloatArray:
-        """Coordinates (m, dimension) of the members along principal axes with nonzero extent, by |v_minus|_M.
+        """Coordinates (m, dimension) of the members along the principal axes with nonzero extent.
 
-        They are relative to the members' mean, in the norm of M.
+        They are relative to the members' mean, in the norm of M, and in units of |v_minus|_M.
         """
         points = (self.v_plus - self.v_plus.mean(axis=0)) @ self._root.T / self._size
         _, _, axes = np.linalg.svd(points, full_matrices=False)
@@ -254,7 +254,7 @@ class _ImpactSequences:
         return np.asarray(self.u_rows @ v + self.u_terms)
 
     def orders(self, most: int, random: np.random.Generator) -> tuple[list[FloatArray], bool]:
-        """Return the outcomes of whole impacts in every order, or in random ones, and whether these are all."""
+        """Return the outcomes of impacts at one contact after another; the bool is True if all orders were followed."""
         found: list[FloatArray] = []
         waiting = [(self.problem.v_minus, 0)]
         while waiting and len(found) + len(waiting) <= most:
@@ -297,7 +297,7 @@ class _ImpactSequences:
                 self.unfinished += 1
 
     def interleaved(self, random: np.random.Generator, *, even: bool = False) -> FloatArray | None:
-        """Return the velocity after a course of random, or of even, parts; None if it does not end."""
+        """Return the velocity after impulses in parts, at random contacts or evenly at all; None if they do not end."""
         n = len(self.collisions)
         v, left = self.problem.v_minus, np.zeros(n)
         prefer = random.dirichlet(np.full(n, 0.5)) + 1e-3

@@ -133,7 +133,7 @@ def _at_rest(state: State) -> State:
 
 
 def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: float) -> Segment:
-    """Stick if friction suffices, otherwise slip along the invariant direction, to the end."""
+    """Return the segment from rest to ``end``: stick if friction suffices, else slip in the invariant direction."""
     still = _at_rest(state)
     if mu == 0.0 or len(W) == 1:
         return _straight(Phase.SLIP, W, state, np.eye(len(W))[0], quantity, end, np.inf)

@@ -3,8 +3,8 @@
 Several contacts collide one after the other. P is the impulse of one contact, u its velocity, W its response.
 
 Brach: P = P_n (1, -mu d) with d the direction of slip before and u_n+ = -e u_n-. The ratio mu is limited by the
-smallest of three values: the coefficient of friction, with either sign; the ratio with which slip stops at the end; and
-the ratio without energy loss, beyond which the bodies would gain energy.
+smallest of three values. They are the coefficient of friction, with either sign; the ratio with which slip stops at the
+end; and the ratio without energy loss.
 
 Chatterjee and Ruina: P_I stops the approach without friction, and P_II stops approach and slip, W P_II = -u-. The
 impulse is (1 + e) P_I + (1 + e_t) (P_II - P_I). If this is outside the friction cone, the law uses the point of the

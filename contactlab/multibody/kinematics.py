@@ -102,10 +102,10 @@ def at_configuration(model: Model, q: Instant, size: int = 0) -> tuple[FloatArra
 def at_state(
     model: Model, q: Instant, v: ArrayLike | None, size: int = 0
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """Return the arguments of a kernel of q and v: q, v, rows of custom joints, workspace, and level of its head.
+    """Return the arguments of a kernel of q and v: q, v, rows of custom joints, workspace, and filled level.
 
     The workspace has the length ``size``, 0 for the usual one. The level is `NOTHING`, `POSES` or `VELOCITIES`: the
-    part of its head that is already filled, from a `Kinematics`. ``v`` can be None only for a `Kinematics` with
+    part of the workspace that a `Kinematics` has filled already. ``v`` can be None only for a `Kinematics` with
     velocities; otherwise it raises.
     """
     if v is None and (type(q) is not Kinematics or q.v is None):

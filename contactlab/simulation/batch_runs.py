@@ -242,6 +242,7 @@ class BatchRuns:
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
     ) -> Task:
+        """Return the task of the next ``steps`` steps of the runs."""
         watched = self.worlds.of_run, self.worlds.watches, self._found if kept is None else {}
         return Task(self.slots, *watched, steps, iter(()), look, taus, targets, kept, self.errors, found)
 

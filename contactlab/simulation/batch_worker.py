@@ -209,7 +209,7 @@ class StepWorker:
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
             limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
-            # They must live as long as the call.
+            # They must exist as long as the call.
             self._calls = calls
             return BoundCall(process_queue, (line.words, line.queue, codes, limits, task.slots, *given))
 

@@ -159,7 +159,7 @@ class _Pair:
 
 
 def _bound(x: Vector, pair: _Pair, radius: Vector, name: str, detail: str, *, local: bool = False) -> ErrorBound:
-    """Return the bound plus the distance of x from u."""
+    """Return the error bound of x: ``radius`` about ``pair.u``, plus the distance of x from ``pair.u``."""
     total = np.where(x == pair.u, radius, round_up(round_up(np.abs(x - pair.u)) + radius))
     if not np.isfinite(total).all():
         return ErrorBound(np.inf, "max", name, f"{_NONE}: the numbers leave the range of doubles", total)
@@ -341,7 +341,7 @@ def _inverse_image(block: Vector, value: Vector, spread: Vector) -> Vector | Non
 
 
 def _existence(form: BoxForm, pair: _Pair) -> Vector | None:
-    """Return the radius about u within which a solution was proven to exist, or None."""
+    """Return the radius (n,) about ``pair.u`` within which a solution was proven to exist, or None."""
     if form.size > _DENSE:
         return None
     radius = _bounds_between(form.M, pair)

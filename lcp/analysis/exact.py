@@ -123,7 +123,7 @@ def determinant(A: Integers) -> int:
 
 
 def eliminated(A: Integers, k: int, previous: int) -> Integers:
-    """Make one fraction-free step with pivot A[k, k]: all rows and columns except k; ``previous`` is the last pivot."""
+    """Return A after a fraction-free step with pivot A[k, k], without row and column k; ``previous``: last pivot."""
     keep = [i for i in range(A.shape[0]) if i != k]
     column, row = A[keep, k], A[k, keep]
     step: Integers = (A[k, k] * A[np.ix_(keep, keep)] - column[:, None] * row) // previous

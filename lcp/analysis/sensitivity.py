@@ -1,10 +1,10 @@
 """Derivatives of a solution with respect to M, q and the bounds, forward and adjoint.
 
-If every unknown is either clearly between its bounds (active, w = 0) or at a bound with w clearly not zero, the
-solution is a smooth function of the data: M_aa dz_a = -(dM z + dq + M_ab dz_b)_a, with dz_b the change of the bounds.
-At a degenerate solution it has kinks, and the derivative belongs to one of the smooth pieces that meet there. For a
-P-matrix every choice of degenerate unknowns gives a piece with points arbitrarily near. So each of these derivatives is
-an element of the B-subdifferential, and of the generalised Jacobian, of the solution map.
+An unknown clearly between its bounds is active and has w = 0. If every other unknown is at a bound with w clearly not
+zero, the solution is a smooth function of the data: M_aa dz_a = -(dM z + dq + M_ab dz_b)_a, with dz_b the change of the
+bounds. At a degenerate solution it has kinks, and the derivative belongs to one of the smooth pieces that meet there.
+For a P-matrix every choice of degenerate unknowns gives a piece with points arbitrarily near. So each of these
+derivatives is an element of the B-subdifferential, and of the generalised Jacobian, of the solution map.
 
 S. Scholtes, Introduction to Piecewise Differentiable Equations (2012), chapter 4 (the derivatives of the pieces in
 every neighbourhood make the B-subdifferential); Cottle, Pang and Stone (1992), chapter 7.
@@ -180,6 +180,7 @@ class Sensitivity:
         return np.where(self._at_high, 0.0, total), np.where(self._at_high, total, 0.0)
 
     def _adjoint(self, z_bar: ArrayLike) -> tuple[Vector, Vector]:
+        """Return z_bar as a checked vector, and q_bar: the transposed solve on the active set, 0 elsewhere."""
         given = checked_vector("z_bar", z_bar, self._form.size)
         q_bar = np.zeros(self._form.size)
         if self.active.size:
@@ -257,7 +258,7 @@ def _classify_unknowns(form: BoxForm, x: Vector, threshold: float) -> tuple[Any,
 
 
 def _factored(form: BoxForm, active: NDArray[np.intp]) -> tuple[Callable[..., Any], float]:
-    """Return the solve with the active block, or with its pseudo-inverse if it is singular, and its condition."""
+    """Return a solve with the active block (its pseudo-inverse if singular), and its reciprocal condition number."""
     active_block = block(form.M, active)
     factors, rcond = equilibrated(active_block)
     if factors is not None:

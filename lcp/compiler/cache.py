@@ -1,10 +1,9 @@
 """The cache of compiled kernels on disk.
 
 numba keys its cache on the location of the file of a function, and misses edits to functions called from other files.
-Here the key is the code from which a kernel was compiled: the sources of all kernel modules that a file reaches by its
-imports (``from ... import ...``, the form used in every folder of kernels), and the sources of the compiler. The
-versions and the tier of processors are also in the key. So another environment, checkout or container can use the same
-code.
+Here the key is the code from which a kernel was compiled. It consists of the sources of the compiler, and of all kernel
+modules that a file reaches by its imports. Every folder of kernels uses the form ``from ... import ...``. The versions
+and the tier of processors are also in the key. So another environment, checkout or container can use the same code.
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ class IslandResult(NamedTuple):
 
 
 def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResult:
-    """Run the strategies for an island: first the ones that most islands need, then the others.
+    """Run the strategies for an island: first the usual ones, then the fallback strategies.
 
-    The others are not started after the ``deadline``, in CPU seconds.
+    The fallback strategies are not started after the ``deadline``, in CPU seconds.
     """
     from lcp.contacts.kernels.certify import BOXED_CERT_SIZE, CERT_SIZE
     from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, STATE, IslandSolution

@@ -140,7 +140,7 @@ class FrictionReduction:
     _system: Any = field(repr=False)
 
     def recover(self, r: Vector) -> tuple[Vector, Vector]:
-        """Return v (n,) and lambda (p,) for forces r (m,)."""
+        """Return v (n,) and the multipliers lambda (p,) of the bilateral rows, for forces r (m,)."""
         _, H, f, _, _, _, _, b = self._source._parts
         x = self._system(np.concatenate([H @ r + f, -b]))
         n = self._source.n

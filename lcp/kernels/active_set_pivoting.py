@@ -408,9 +408,9 @@ def refine_and_test(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
 
 @kernel(inner=True)
 def last_resort(t: ActiveSet, end: FinalBasis, tolerance: float, verdict: int) -> int:
-    """Solve the basis of the final z again with row pivoting in equilibrated units, then try neighbouring ones.
+    """Solve the final basis again with row pivoting in equilibrated units, then try neighbouring bases.
 
-    Factors that were updated without pivoting may have missed its solution. ``end.z`` becomes the best candidate.
+    The factors updated without pivoting may be too inaccurate for its solution. ``end.z`` becomes the best candidate.
     Return `SOLVED` if it meets the tolerance, otherwise ``verdict``.
     """
     # The present z is the first candidate.

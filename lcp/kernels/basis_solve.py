@@ -19,7 +19,7 @@ PANEL: Final = 8
 
 @kernel(inner=True, long_loops=True)
 def subtract_rows(A: Floats, i: int, c: int, k: int) -> None:
-    """Subtract the multiples of the rows of panel c .. c + 7 from row i of A, right of it up to column k, in order."""
+    """Subtract multiples of the panel's rows c .. c + 7, in this order, from row i of A in columns c + 8 .. k - 1."""
     # The eight multiples.
     a, b, d, e = A[i, c], A[i, c + 1], A[i, c + 2], A[i, c + 3]
     f, g, h, p = A[i, c + 4], A[i, c + 5], A[i, c + 6], A[i, c + 7]

@@ -12,8 +12,9 @@ from lcp.kernels import Floats, Ints, kernel
 def aggregate(indptr: Ints, indices: Ints, data: Floats, least: Floats, kind: Ints, group: Ints, first: Ints) -> int:
     """Fill ``group`` with the number of each unknown's group, and return the number of groups.
 
-    An unknown and all its neighbours, of the same kind and with an entry of at least ``least[i]``, form a group if none
-    of them is in one; the remaining ones join the neighbour with the largest entry. ``first`` is scratch.
+    Neighbours of an unknown are of the same kind and have an entry of at least ``least[i]``. An unknown and all its
+    neighbours form a group if none of them is in one. A remaining unknown joins the neighbour with the largest entry.
+    ``first`` is scratch.
     """
     n = group.shape[0]
     count = 0

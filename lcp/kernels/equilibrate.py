@@ -102,7 +102,7 @@ def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: 
 def geometric_means(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
     """Fill ``row`` and ``column`` so that the extreme entries of each row and column of R M C have the mean one.
 
-    Largest entries do not show all differences of units: in [[h/m, 1], [mu, 0]] every row and column already has a one,
+    Largest entries do not show all differences of units. In [[h/m, 1], [mu, 0]] every row and column already has a one,
     and the first entry of a heavy body remains tiny. R. Fourer, Solving staircase linear programs by the simplex
     method, Mathematical Programming 23 (1982). Entries that are rounding compared with their row or column do not
     count. ``work`` has length 3 n.
@@ -149,7 +149,7 @@ def geometric_means(M: Floats, row: Floats, column: Floats, work: Floats) -> Non
 
 @kernel
 def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
-    """Fill ``row`` and ``column`` with the powers of two below `geometric_means`, and the largest entry near one."""
+    """Fill ``row`` and ``column`` with `geometric_means` as powers of two; the largest entry of R M C is near one."""
     # Round to powers of two.
     geometric_means(M, row, column, work)
     n = M.shape[0]

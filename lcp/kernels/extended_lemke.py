@@ -201,7 +201,8 @@ def rebuild_extended(t: ExtendedTableau) -> bool:
 def solve_extended(block: Floats, load: Floats, ones: Floats, wf: Floats, wi: Ints, x: Floats) -> bool:
     """Compute x = -block^-1 load in double-double numbers, refined once; return False if the block is singular.
 
-    It is the dictionary with all z basic, from exact data. ``ones`` (k,) are the units, ``wf`` and ``wi`` workspaces.
+    x is read from the dictionary with all z basic, formed from exact data. ``ones`` (k,) are units of 1, ``wf`` and
+    ``wi`` workspaces.
     """
     # The dictionary.
     k = load.shape[0]

@@ -92,7 +92,7 @@ def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
 
 @kernel(inner=True)
 def _slide_planar(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
-    """Fill r (3,) with a force of sliding along one tangent, first in the last direction; return False if none fits."""
+    """Fill r (3,) with a force of sliding along one tangent, the last direction first; return False if none fits."""
     # The last direction first.
     first = -1.0 if r[1] > 0.0 else 1.0
     for k in range(2):

@@ -6,8 +6,8 @@ checked on the original data before it is returned. The final basis is solved ag
 backward error or by the rule of a step. A ray is accepted only after the dictionary has been formed again.
 
 The ratio test has a tolerance for ties and the lexicographic rule. In contact problems degenerate dictionaries are
-normal (every slack of a friction cone starts at zero), and a wrong choice among ties ends in a cycle or in a false ray.
-Cottle, Pang and Stone (1992), section 4.9: of the tied rows take the lexicographically smallest of (rhs, B^-1)_i /
+normal, because every slack of a friction cone starts at zero. A wrong choice among ties ends in a cycle or in a false
+ray. Cottle, Pang and Stone (1992), section 4.9: of the tied rows take the lexicographically smallest of (rhs, B^-1)_i /
 |T_ic|. The columns of B^-1 of basic slacks are unit vectors; the others are in the dictionary, with the opposite sign,
 as columns of the nonbasic slacks.
 """

@@ -1,8 +1,8 @@
 """Starts of paths of Lemke's method: cold, again from a given basis, or at a predicted basis.
 
 From a dictionary with negative basic values any positive column can serve for the artificial variable. In the rows of
-the *present* basis the path is the one of Lemke's method on the principal pivot transform (Cottle, Pang and Stone 1992,
-section 2.3), which is P or positive semidefinite if M is.
+the *present* basis, the path is Lemke's path on the principal pivot transform (Cottle, Pang and Stone 1992, section
+2.3). The transform is P or positive semidefinite if M is.
 
 A restart changes thresholds, the length of the path and the covering vector.
 """

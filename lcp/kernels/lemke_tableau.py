@@ -237,7 +237,7 @@ def through_base(t: Tableau, k: int, y: Floats) -> None:
     lu_solve(view_2d(t.A, 0, k, k), k, t.perm, t.ratio, s)
     for j in range(k, (k + 7) // 8 * 8):
         s[j] = 0.0
-    # The rows outside a, then those of a.
+    # The rows outside a, then the rows of a.
     for block in range((k + 7) // 8):
         add_block(t.exchanges, block, s[8 * block :], y)
     for j in range(k):

@@ -1,8 +1,9 @@
 """All principal blocks: the signs of their minors, the systems M_aa x = (1, ..., 1), and all complementary bases.
 
 Minors are signed by Schur complements in interval arithmetic. M is a P-matrix if and only if its first diagonal entry
-is positive, and both the matrix without its first row and column and the Schur complement of that entry are P-matrices:
-2^n pivots of a few operations each. M. J. Tsatsomeros, L. Li, A recursive test for P-matrices, BIT 40 (2000).
+is positive, and two smaller matrices are P-matrices: M without its first row and column, and the Schur complement of
+that entry. This needs 2^n pivots of a few operations each. M. J. Tsatsomeros, L. Li, A recursive test for P-matrices,
+BIT 40 (2000).
 
 Systems are verified against rounding. Let every proper principal block of A be semimonotone, but not A itself: some x >
 0 has A x < 0. Then every y with A y <= 0 is nonnegative, because the first point of x + t y, t >= 0, with a zero entry
@@ -222,7 +223,7 @@ def scan_bases(
     """Classify the bases ``start <= code < stop``; bit i of a code makes pair i, row m + i of K, positive.
 
     The first m unknowns are free and in every basis. Returns the number of stored codes: `CANDIDATE` if the basis is
-    regular and its z and w have the right signs to ``sign_tolerance`` of their terms, `SINGULAR` if it is singular and
+    regular and its z and w have the right signs to ``sign_tolerance`` of their terms; `SINGULAR` if it is singular and
     its equations have a solution. ``A`` is (size, size + 1) scratch, ``work`` and ``index`` have length 2 size.
     """
     # Views of the workspaces.

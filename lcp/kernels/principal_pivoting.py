@@ -107,8 +107,8 @@ def advance(t: PrincipalTableau, r: int, step: float) -> None:
 def enter_basis(t: PrincipalTableau, wanted: Ints, rest: Floats) -> bool:
     """Enter the ``wanted`` z into the tableau with all w basic, and compute its values.
 
-    Largest diagonal pivots are first, then pairs if the diagonal vanishes. Returns False if this basis is singular to
-    working precision; then as many as possible have entered. Nonbasic z have the values ``rest``.
+    The largest diagonal pivots come first, then 2 x 2 pivots if the diagonal vanishes. Returns False if this basis is
+    singular to working precision; then as many as possible have entered. Nonbasic z have the values ``rest``.
     """
     # The largest entry bounds the pivots.
     T, inside = t.T, t.inside
@@ -400,7 +400,7 @@ def least_index_loop(
 ) -> int:
     """Make at most ``budget`` pivots; on `RUNNING` call again with everything unchanged.
 
-    `SOLVED` means that every pair is complementary up to rounding, `SINGULAR_BASIS` that a diagonal entry of the
+    `SOLVED` means that every pair is complementary up to rounding. `SINGULAR_BASIS` means that a diagonal entry of the
     tableau is not positive, so M is not a P matrix to working precision.
     """
     T, b, size = t.T, t.b, t.size

@@ -115,8 +115,8 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
         row_size = sizes[i] if sizes.shape[0] == n else largest_size(source)
         part = abs(min(z[i], total))
         limit = row_limit if total <= z[i] else plain_limit
-        # If rounding could decide, the row is summed in twice the precision: neither may rounding of the sum count
-        # against z, nor may it hide a load that is not balanced.
+        # If rounding could decide, the row is summed in twice the precision. Rounding of the sum must not count against
+        # z, and must not hide a load that is not balanced.
         if part > limit or n * EPS * row_size * z_size > limit:
             total = sum_twice(source, z, q[i])
             part = abs(min(z[i], total))
@@ -159,8 +159,8 @@ def row_residuals(
 ) -> None:
     """Compute the measures of `lcp_residuals` from w = M z + q computed without M, with units of rows and unknowns.
 
-    With u_i = ``units`` the pair (z_i, w_i) is balanced as (u_i z_i, w_i / u_i): for forces and rates of bodies both
-    are roots of a power, so no change of units of mass, length or time changes the verdict. ``scaled`` is max |min(z_i
+    With u_i = ``units`` the pair (z_i, w_i) is balanced as (u_i z_i, w_i / u_i). For forces and rates of bodies both
+    are roots of a power. So no change of units of mass, length or time changes the verdict. ``scaled`` is max |min(z_i
     u_i / ``largest``, w_i / (``amounts``_i + ``sizes``_i ``largest``))|, with ``largest`` the largest balanced force.
     The limit of the natural map is SMALL_LOADS times the largest balanced ``load``. No row is excused by rounding:
     problems that need this are not solved here.

@@ -306,9 +306,10 @@ def decide(
     counts: Callable[[Violation], bool],
     refused: Callable[[Violation], ClassVerdict | None],
 ) -> ClassVerdict:
-    """Return the verdict of a search on the class ``name``, by the violations that count.
+    """Return the verdict on the class ``name`` from the violations that a search finds and ``counts`` accepts.
 
-    ``refused`` is the verdict if doubles break the condition exactly. A violation in integers alone refuses at the end.
+    ``refused`` returns the verdict False if doubles break the condition exactly, otherwise None. A violation in
+    integers alone gives the verdict False at the end. If the search is too long and finds none, it is None.
     """
     unproven: Violation | None = None
     try:

@@ -42,8 +42,8 @@ def congruent(M: Any, d: Vector) -> Any:
 def is_positive_semidefinite(M: Any, tolerance: float = 1e-11) -> bool:
     """Return True if x . M x >= -shift |x|^2 for all x, after scaling the diagonal to one; M need not be symmetric.
 
-    ``shift`` is the tolerance times the largest number of entries in a row of the symmetric part S: relative errors of
-    this size in the entries can change an eigenvalue by as much. For a dense M a Cholesky factorisation of S + shift I
+    ``shift`` is the tolerance times the largest number of entries in a row of the symmetric part S. Relative errors of
+    the size of the tolerance can change an eigenvalue by as much. For a dense M a Cholesky factorisation of S + shift I
     decides. For a sparse M a diagonal entry below -shift decides for no, and diagonal dominance (Gershgorin) for yes.
     Otherwise S + shift I is factored without row exchanges, in an order that keeps it sparse. It is positive definite
     if and only if all pivots are positive (Sylvester's law of inertia; Golub and Van Loan, Matrix Computations, 4th
@@ -196,7 +196,7 @@ def _eliminate(S: Integers) -> tuple[bool, Integers | None]:
 
 
 def _lifted(S: Integers, chosen: list[int], values: dict[int, int]) -> Integers:
-    """Return an integer multiple of the x with the given entries that minimises x . S x over its entries in ``chosen``.
+    """Return an integer multiple of x, whose entries in ``chosen`` minimise x . S x for given other entries.
 
     ``values`` has the given entries by index; all others, except the chosen ones, are zero.
     """

@@ -139,7 +139,11 @@ def _negative_minor(matrix: Vector, exact: Integers, indices: tuple[int, ...]) -
 
 
 def _reversed_candidates(matrix: Vector, exact: Integers, indices: tuple[int, ...], singular: bool) -> list[Vector]:
-    """Return exact null vectors of a singular block, or eigenvectors of negative eigenvalues, which reverse signs."""
+    """Return vectors whose signs a block may reverse, as doubles.
+
+    They are the exact null vector of a singular block, or exact columns of the inverse; and eigenvectors of negative
+    eigenvalues.
+    """
     candidates: list[Vector] = []
     block = sub(exact, indices)
     if singular:

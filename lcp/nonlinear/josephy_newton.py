@@ -99,6 +99,7 @@ class JosephyNewton(SolverBase[MCP]):
             check_solver("JosephyNewton.solver", self.solver)
 
     def _claim(self, problem: MCP, request: SolveRequest) -> MCPClaim:
+        """Run Newton's method from ``z0`` or 0, clipped to the bounds."""
         start = np.clip(np.zeros(problem.n) if request.z0 is None else request.z0, problem.lo, problem.hi)
         if problem.n == 0:
             return MCPClaim(start, Status.SOLVED, 0, "no unknowns")

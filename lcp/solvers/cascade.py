@@ -71,7 +71,7 @@ class Cascade(SolverBase[Problem]):
 
     def solver_sequence(self, problem: Problem) -> tuple[Any, ...]:
         """Return the solvers that would be tried on ``problem``, in order."""
-        # Only the size class matters, so one sequence serves all problems of a class.
+        # Only the size class matters, so one sequence is used for all problems of a class.
         size = next((bound for bound in (_FEW, _EXTENDED) if problem.n <= bound), _EXTENDED + 1)
         return _solvers(classify_structure(problem), size)
 

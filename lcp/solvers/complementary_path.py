@@ -204,7 +204,10 @@ class ComplementaryPath:
         return r, width if r < 0 else float(room[r] / abs(g[r]))
 
     def _first(self, tied: NDArray[np.intp], g: Vector, crosses: bool) -> int:
-        """Return the row that blocks first in the perturbed problem, or -1 for the entering variable's width."""
+        """Return the row that blocks first in the perturbed problem, or -1 for the entering variable's other bound.
+
+        ``crosses`` is True if the entering variable reaches this bound at the same step as the ``tied`` rows.
+        """
         if tied.size + crosses == 1:
             return int(tied[0]) if tied.size else -1
         # Derivatives of the basic values by the perturbation of q along each column of the first basis.

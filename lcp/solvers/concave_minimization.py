@@ -31,9 +31,9 @@ class ConcaveMinimization(SolverBase[LCP]):
     no edge of a vertex descends, a few random pivots are made (iterated local search).
 
     Any z it returns is a solution, for any M; nothing else is proven. If there is no solution, it ends at a limit, or
-    when kicks reach no new minimum. It is meant for problems of no known class. Of planted problems with random M it
-    solves those of 50 unknowns within a second, and half of those of 100 within five (docs/benchmarks.md). A sparse M
-    is made dense.
+    when kicks reach no new minimum. It is meant for problems of no known class. Planted problems with random M and 50
+    unknowns are solved within a second; of 100 unknowns, half are solved within five seconds (docs/benchmarks.md). A
+    sparse M is made dense.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ class ConcaveMinimization(SolverBase[LCP]):
         info[k.SEED] = self.seed + 1
         portion = pivots_per_call(n, max(200, 4 * n))
 
-        def formed(wanted: NDArray[np.int64]) -> bool:
+        def form_dictionary(wanted: NDArray[np.int64]) -> bool:
+            """Form the dictionary whose basis is ``wanted``; return False if it is singular or at the time limit."""
             # All w are basic; t and all z are not.
             T[:, :n], T[:, n], x[:] = box.M, 1.0, box.q
             basis[:], outside[:] = np.arange(n), np.arange(n, 2 * n + 1)
@@ -90,7 +91,7 @@ class ConcaveMinimization(SolverBase[LCP]):
         while True:
             # Form again from the data every few hundred pivots; if rounding has spoiled the basis, start from the first
             # one.
-            if not formed(wanted) and not formed(first):
+            if not form_dictionary(wanted) and not form_dictionary(first):
                 solve.best, solve.iterations = np.zeros(n), int(info[k.PIVOTS])
                 return solve.claim(Status.ITERATION_LIMIT, "time limit")
             info[k.STILL] = 0

@@ -116,9 +116,9 @@ def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
 
 
 def largest_curvature(rows: BoxProblemArrays, metric: Vector) -> float:
-    """Return a bound of d .
+    """Return an upper bound of (d . M d) / sum(d_i^2 / metric_i), or 1 if M is zero.
 
-    M d / sum(d_i^2 / metric_i) by row sums of the scaled |M| (Gershgorin), or 1 if M is zero.
+    It is the largest row sum of the scaled |M| (Gershgorin).
     """
     unit = np.sqrt(metric)
     if rows.C.shape[0] > 0:

@@ -264,7 +264,10 @@ def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, fl
 
 
 def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
-    """Factorise M + diag(diagonal), whose entries span dozens of decades near the end: balanced by a congruence."""
+    """Factorise M + diag(diagonal), scaled symmetrically; return None if it is singular.
+
+    Near the solution its entries span dozens of decades.
+    """
     d = 1.0 / np.sqrt(1.0 + diagonal)
     matrix = scaled_matrix(box.M, d, d)
     for shift in _SHIFTS:

@@ -86,7 +86,10 @@ class _Dictionary:
         self.columns = np.r_[m : 2 * m, 2 * m + n : 2 * (m + n)]
 
     def enter_free(self, rank_tolerance: float) -> None:
-        """Exchange free unknowns for slacks by complete pivoting, until none is left or no pivot is."""
+        """Exchange free unknowns with slacks e by complete pivoting, until no unknown or no pivot is left.
+
+        If such a pivot makes the dictionary large, a 2 x 2 pivot with a complementary pair takes its place.
+        """
         m, n = self.m, self.n
         smallest = rank_tolerance * float(np.abs(self.T[:m, :m]).max(initial=0.0))
         while (equations := np.flatnonzero(self.rows < m)).size:
@@ -123,7 +126,7 @@ class _Dictionary:
                 return
 
     def _exchange(self, r: int, c: int, *, drop: bool) -> None:
-        """Exchange row r and column c; with ``drop`` the last column takes the place of the leaving variable's."""
+        """Exchange row r and column c; with ``drop`` the last column replaces the column of the leaving variable."""
         T, x = self.T, self.x
         column, inverse = T[:, c].copy(), 1.0 / T[r, c]
         T[:, c] = column[r] = 0.0
@@ -140,7 +143,7 @@ class _Dictionary:
 
 
 def pivot_free_variables(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Pivoted | None:
-    """Pivot the free unknowns into the basis; None if unused equations restrict y or w, or contradict each other."""
+    """Pivot the free unknowns into the basis; return None if an equation left over restricts y or w, or cannot hold."""
     m, n = problem.n_free, problem.n
     row, column = scales(problem._K)
     dictionary = _Dictionary(row[:, None] * problem._K * column, row * problem._k, m)

@@ -193,7 +193,7 @@ def basic_point(box: ScaledBox, states: States, *, accurate: bool = False, near:
 def polished(progress: SolveMonitor, x: Vector, former: States | None, *, solved: bool) -> States:
     """Try the basic point of x's active set if x solves, or if the previous point has the same set; return the states.
 
-    A candidate that solves is kept by ``progress``, of two solutions the one with the smaller residual.
+    ``progress`` keeps a candidate that solves. Of two solutions it keeps the one with the smaller residual.
     """
     box = progress.box
     states = box.states(x, box.rows(x))

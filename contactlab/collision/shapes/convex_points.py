@@ -75,6 +75,7 @@ def hull_points(points: FloatArray) -> list[int]:
 
 
 def _qhull(points: FloatArray) -> ConvexHull:
+    """Return the convex hull of points by Qhull; raise `ContactError` if it fails."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:

@@ -64,10 +64,9 @@ def factor_bilateral(
     Notes
     -----
     G = B Q with orthonormal rows Q and the rank, by `contactlab.multibody.constraints.kernels.factorizations`. So the
-    condition
-    of nearly dependent rows is not squared, and masses have no effect on the rank. With the Cholesky factor L of K = Q
-    M^-1 Q', whose condition depends only on the masses, and H = L^-1 B+, P = H' H. It belongs to the unscaled W, so
-    that multipliers have minimum norm in the units of the given rows.
+    condition of nearly dependent rows is not squared, and masses have no effect on the rank. With the Cholesky factor L
+    of K = Q M^-1 Q', whose condition depends only on the masses, and H = L^-1 B+, P = H' H. It belongs to the unscaled
+    W, so that multipliers have minimum norm in the units of the given rows.
     """
     nb, nv = G.shape
     # Views into the workspace.

@@ -93,9 +93,8 @@ def unilateral_law(
 
     In penetration a spring with a damper has the force f = -k (gap + h s) - b s, for any speed of approach. Here gamma
     = 1/(h k + b) and erp = h k/(h k + b), as in `contactlab.constraint_solver.softening`. An open row reaches its
-    spring when
-    it closes: spring and damper act on the further distance, f = -(k + b/h) (gap + h s). At gap = 0 the two formulas
-    agree.
+    spring when it closes: spring and damper act on the further distance, f = -(k + b/h) (gap + h s). At gap = 0 the two
+    formulas agree.
     """
     response = h * stiffness + dissipation
     if 0.0 < response < math.inf:

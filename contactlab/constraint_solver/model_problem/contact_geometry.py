@@ -1,7 +1,7 @@
 """Contacts between two bodies of a model, as given by the user, and their geometry at an instant.
 
 The geometry consists of positions, velocities of the points, and rows. With the normal n and the contact point x of B,
-the relative velocity is u = v_B(x) - v_A(x), the rate of the gap is n . u, and the slip is the remainder of u. A row
+the relative velocity is u = v_B(x) - v_A(x). The rate of the gap is n . u, and the slip is the remainder of u. A row
 for a direction d is d . (J_B - J_A). Its rate at a = 0 is
 
     d . (b_B - b_A) + (w_s x d) . u

@@ -67,8 +67,7 @@ class Stabilisation:
     stiffness, dissipation
         k [N/m or N m/rad] and b [N s/m or N m s/rad] of the spring and damper that replace the row
         (`contactlab.constraint_solver.softening`); both 0 for a rigid row. Loops and mimic relations, whose rows have
-        no
-        softening, are then boxed rows without bounds.
+        no softening, are then boxed rows without bounds.
     baumgarte
         Rates (alpha, beta) [1/s] of the term 2 alpha phi' + beta^2 phi, or one number, the time constant T [s] of alpha
         = beta = 1 / T. Loops have their coefficients in their `ConstraintSet`.

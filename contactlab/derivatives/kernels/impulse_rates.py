@@ -141,7 +141,7 @@ def turning_rates(world: PackedWorld, work: StepWork, m: DerivativeWork, i: int,
 def limited_rates(
     world: PackedWorld, work: StepWork, joints: JointRows | None, m: DerivativeWork, h: float, p: Parameters
 ) -> None:
-    """Add to X the derivatives of limited velocity products less explicit ones, by differences in q and v.
+    """Add to X the derivatives of the limited velocity products minus the explicit ones, by differences in q and v.
 
     Only trees of which `turns_fast` limits the products count. The state in work is overwritten.
     """

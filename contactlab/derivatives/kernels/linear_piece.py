@@ -4,10 +4,10 @@ Each unknown force acts along a row of G; its rate belongs to a row of H, with
 
     H dv+ + D df = right,      M^ dv+ = dr + h G^T df.
 
-A sticking contact has three unknown forces. A contact that slides along a corner of the polygon has its normal force,
-which contributes mu times the corner; between two corners it also has a force along that side. On the exact cone the
-second force is across the slip: it turns with the slip, by mu fN / |slip|, which acts as a compliance. Moments are
-treated like forces, in separate cones, with a length in place of mu. Modes follow from the forces: friction at its
+A sticking contact has three unknown forces. A contact that slides along a corner of the polygon has its normal force as
+unknown, which contributes mu times the corner. Between two corners it also has a force along that side. On the exact
+cone the second force is across the slip: it turns with the slip, by mu fN / |slip|, which acts as a compliance. Moments
+are treated like forces, in separate cones, with a length in place of mu. Modes follow from the forces: friction at its
 bound slides, for any slip.
 """
 

@@ -58,7 +58,7 @@ def orthogonal_component(
 
 @kernel(inner=True)
 def add_orthonormal_row(H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, at: int) -> int:
-    """Add the new component of row ``at`` to ``count`` orthonormal rows; return their number."""
+    """Add the component of row ``at`` that is orthogonal to ``count`` orthonormal rows; return their new number."""
     if count == H.shape[1]:
         return count
     length = orthogonal_component(H, right, rows, rates, count, at, count)

@@ -2,7 +2,7 @@
 
 The time is so short that only velocities change. Contact i has the compression d_i, with d_i' = -u_n,i, and the force
 K_i d_i^exponent (3/2: Hertz, 1: a spring). A contact returns e_i^2 of its work, because d_i' = -u_n,i / e_i^2 while the
-bodies separate (Liu, Zhao and Brogliato 2008: the energy stored in a contact determines its force). The limit e_i = 0
+bodies separate. The energy stored in a contact determines its force (Liu, Zhao and Brogliato 2008). The limit e_i = 0
 is `retained_compression`. When the bodies begin to separate, d_i jumps to the value at which their motion reverses, or
 to 0 if nothing presses them together again. At every moment friction sticks, or acts against slip with mu times the
 force.

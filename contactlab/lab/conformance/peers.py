@@ -30,7 +30,7 @@ class Drake:
     def __init__(self, setting: str = "") -> None:
         import importlib.metadata
 
-        import pydrake  # noqa: F401  a missing one is told here
+        import pydrake  # noqa: F401  a missing package raises here
 
         self.name = f"drake:{setting}" if setting else "drake"
         self.version = importlib.metadata.version("drake")

@@ -191,6 +191,7 @@ def _iterate_problems(problems: Any, most_steps: int) -> Iterator[tuple[str, Any
 
 @contextlib.contextmanager
 def _folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """Yield the locked folder ``out``, without partial files, or a temporary folder if it is None."""
     if out is not None:
         folder = Path(os.path.abspath(out))
         with contextlib.ExitStack() as held:

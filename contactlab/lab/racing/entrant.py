@@ -141,7 +141,7 @@ def _to_competitor(solver: Any, text: str) -> Competitor:
 
 
 def settings_of(solver: Any, name: Callable[[type[Any]], str] = lambda cls: cls.__name__) -> str:
-    """Return fields that differ from their defaults, or "" for other classes; ``name`` formats inner solvers."""
+    """Return the fields of a dataclass that differ from their defaults, else ""; ``name`` names inner solvers."""
     if not dataclasses.is_dataclass(solver):
         return ""
     if isinstance(solver, lcp.Fallback):

@@ -172,6 +172,7 @@ def read_problem(file: str) -> Any:
 
 
 def _parts(name: str, value: Any) -> dict[str, Any]:
+    """Return the arrays of a dense or sparse argument, by names that begin with ``name``."""
     if hasattr(value, "tocsr"):
         matrix = value.tocsr()
         return {

@@ -94,7 +94,7 @@ _SIGNS = {False: "right sign as stored", True: "wrong sign as stored: laws are f
 
 
 def momentum_balance(data: PlanarImpacts) -> MomentumBalance:
-    """Return the least-squares coefficients, with intervals that are valid for errors of any size (White 1980).
+    """Fit the balance of momentum by least squares, with intervals valid for errors of unequal size (White 1980).
 
     If there are no more impacts than coefficients, the coefficients are undetermined.
     """

@@ -160,7 +160,7 @@ def _numbers(root: Table, path: str) -> Any:
 
 
 def _checked_file(path: Path, parameters: Mapping[str, Sequence[Any]], spread: Mapping[str, Any]) -> str:
-    """Raise if the scene refuses a value, combined with the first values of the others; return the file's SHA-256."""
+    """Check each value with the first values of the other parameters; return the SHA-256 of the scene's file."""
     root, text = read_document(path)
     points = grid(parameters)
     parse_scene(with_overrides(root, points[0]))

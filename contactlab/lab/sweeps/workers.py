@@ -197,7 +197,7 @@ class ProcessWorker:
 
 def main() -> None:
     """Run the tasks on standard input and write results to standard output; end with the input or the parent."""
-    # Output of tasks goes to standard error, and their input is empty: they do not meet lines of the protocol.
+    # Output of tasks goes to standard error, and their input is empty: they do not mix with lines of the protocol.
     answers, stream = os.fdopen(os.dup(1), "wb", buffering=0), os.fdopen(os.dup(0), "rb")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -205,7 +205,7 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     try:
         function = load_function(FunctionName(**json.loads(stream.readline())))
-    except (Exception, SystemExit) as error:  # noqa: BLE001  told to the sweep, which cannot go on
+    except (Exception, SystemExit) as error:  # noqa: BLE001  reported to the sweep, which ends
         answers.write(json.dumps(f"{type(error).__name__}: {error}").encode() + b"\n")
         return
     answers.write(READY)
@@ -223,7 +223,7 @@ def _end_with(parent: int) -> None:
 
 CONNECT_SECONDS = 15.0
 LOOK_SECONDS = 5.0  # interval between checks for workers
-DESERTED_SECONDS = 60.0  # time without workers after which the sweep gives up
+DESERTED_SECONDS = 60.0  # time without workers after which the sweep ends
 
 
 def run_on_cluster(

@@ -39,7 +39,7 @@ class Conditions:
 
     model: Model
     parts: Sequence[Condition]
-    #: Number of rows before those of custom constraints, in metres or radians.
+    #: Number of rows before the rows of custom constraints, in metres or radians.
     plain: int
 
     def linearised(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -108,8 +108,7 @@ class ConstrainedMotion:
     residual
         Largest |G a - gamma| of a row, relative to its terms: near 1e-16 unless the constraints contradict each other.
         Rank and residual are defined as in `contactlab.multibody.constraints.solve.KKTSolution`. For "kokkevis", the
-        terms
-        include the acceleration of each joint by the load with the articulated inertia beyond it.
+        terms include the acceleration of each joint by the load with the articulated inertia beyond it.
     """
 
     a: FloatArray
@@ -206,7 +205,7 @@ def _checked_motion(
     f_ext: ArrayLike | None,
     t: float,
 ) -> ConstrainedMotion:
-    """Return the motion by the compiled methods, for all arguments, all of them checked."""
+    """Check all arguments, and return the motion by the compiled ``method``."""
     packed, rows, nv, m = model.packed, cs.packed, model.nv, cs.n_rows
     ints, floats = rows.model_ints, rows.model_floats
     force = checked_vector("tau", tau, nv)

@@ -3,9 +3,9 @@
 Orin, Goswami, Lee, "Centroidal dynamics of a humanoid robot", Autonomous Robots 35 (2013). Moments are taken about the
 centre of mass, body by body, so that no digits are lost far from the world origin.
 
-The derivatives of momentum and of its rate use those of `derivatives`. A displacement along column s
-changes the momentum beyond by s x* H + I P and the force by s x* F + I Q + 2 B P. A velocity along s changes them by
-I s, and by I (P + dS/dt) + 2 B s. Both moments refer to the centre of mass, which moves with the bodies.
+The derivatives of momentum and of its rate use the module `derivatives`. A displacement along column s changes the
+momentum beyond by s x* H + I P and the force by s x* F + I Q + 2 B P. A velocity along s changes them by I s, and by I
+(P + dS/dt) + 2 B s. Both moments refer to the centre of mass, which moves with the bodies.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def energies(
     """Fill out (2,) with kinetic and potential energy [J], as `kinetic_energy` and `potential_energy` give them.
 
     ``v`` (nv,) is the velocity that V was computed from. ``fixed`` (4,) is the mass of the bodies fixed to the world
-    and its first moment. The sums are those of `sum_masses` and `sum_momenta`, without the momenta.
+    and its first moment. The sums are formed as in `sum_masses` and `sum_momenta`, without momenta.
     """
     m, first, energy = fixed[0], vector_at(fixed, 1), 0.0
     # links with mass or inertia

@@ -240,8 +240,8 @@ def matrix_product(A: FloatArray, B: FloatArray, out: FloatArray) -> None:
 def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray) -> int:
     """Fill R, p and the motion columns S of a workspace; return `GOOD`, or the place in q of an invalid quaternion.
 
-    ``custom`` (n, 54) holds the numbers of custom joints. The arguments are the buffers and not their views. Every
-    field of every array argument of a compiled function is one more word to push, 250 of them for a `Tree`.
+    ``custom`` (n, 54) holds the numbers of custom joints. The arguments are buffers, not views, because a
+    call passes every field of every array as a word: 250 words for a `Tree`.
     """
     # views, and sines and cosines of all joints
     t = tree(I, F)

@@ -218,6 +218,7 @@ def geometry_of(robot: Element, links: Iterable[Element], packages: Packages) ->
 
 
 def _color(material: Element) -> Rgba | None:
+    """Return the colour of a material, or None without a valid one."""
     for element in material.all("color"):
         try:
             red, green, blue, opacity = (float(x) for x in vector(element, "rgba", 4).clip(0.0, 1.0))

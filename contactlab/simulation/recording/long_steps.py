@@ -99,10 +99,11 @@ def _fastest(moves: StepMotions) -> StepMotions:
 
 
 def _bounds(moves: StepMotions) -> FloatArray:
-    """Return an upper bound (n,) of the ratio of each step's motion to the allowed motion, without poses of bodies.
+    """Return an upper bound (n,) of each step's motion over the allowed motion; it needs no poses of bodies.
 
-    The axes of a joint move by the rotation of the joints before it, at the end of a lever: the placement of the joint,
-    and how far it has slid. Free bodies move by q too, because a projection shifts them without velocity.
+    The axes of a joint move by the rotation of the joints before it, times a lever. The lever is the placement of the
+    joint plus the distance that it has slid. Free bodies move by q too, because a projection shifts them without
+    velocity.
     """
     world, extents, owners = moves.world, moves.world.extents, list(moves.world.surface_bodies)
     members, turns, shifts, slides, turning, placed, free = _chains_of(world)
@@ -245,12 +246,12 @@ def _planes(
     step: IntArray,
     shape: IntArray,
 ) -> tuple[IntArray, FloatArray]:
-    """Return for m motions, of shapes ``shape`` (m,) in steps ``step`` (m,), a half-space and a depth, (m,) each.
+    """Return a half-space and a depth for m motions, of shapes ``shape`` (m,) in steps ``step`` (m,).
 
-    The half-space is the one in which the shape ends deepest, if deeper than DEPTH times its thickness. Otherwise it is
-    one next to which the shape turns too far, or -1. The depth [m] is 0 unless it is that large. R (n, nb, 3, 3) and p
-    (n, nb, 3) have the poses at the end of all n steps, ``middle`` (2 n, k, 3) the shapes' middles at all starts, then
-    at all ends. ``turned`` (n, k) are the angles over the allowed one.
+    If the shape ends deeper than DEPTH times its thickness, the half-space is the one with the largest depth [m].
+    Otherwise it is one next to which the shape turns too far, or -1, and the depth is 0. R (n, nb, 3, 3) and p (n, nb,
+    3) have the poses at the end of all n steps, ``middle`` (2 n, k, 3) the shapes' middles at all starts, then at all
+    ends. ``turned`` (n, k) are the angles over the allowed one.
     """
     world, n = moves.world, len(moves.h)
     extents, out, deep = world.extents, np.full(step.size, -1), np.zeros(step.size)

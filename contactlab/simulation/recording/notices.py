@@ -95,7 +95,7 @@ def find_notices(recording: Record, ledger: LedgerOf) -> tuple[Notice, ...]:
 
 
 def step_notices(recording: Record, ledger: LedgerOf, name: Named = NAMED, begun: float = 0.0) -> Iterator[Notice]:
-    """Yield the notices of a record but those of motion: about the start, contacts, energy gained, unsolved islands.
+    """Yield the notices of a record about the start, contacts, energy gained and unsolved islands, not about motion.
 
     ``name`` gives the names of steps; ``begun`` is the largest depth from the start that is already reported.
     """

@@ -130,7 +130,7 @@ def parse_scene(root: Table) -> Scene:
 
 
 def _build_world(root: Table, head: Table) -> World:
-    """Return the world of all sections but the first two."""
+    """Return the world of a scene: its bodies and materials, with gravity and options from the section ``head``."""
     sections = {
         name: root.tables(name, known, MAX_BODIES if name == "body" else MAX_ENTRIES) for name, known in _KEYS.items()
     }

@@ -201,7 +201,7 @@ class Table:
         return value
 
     def numbers(self, *keys: str) -> dict[str, Any]:
-        """Return the numbers of all keys, or of those of ``keys`` that the table has."""
+        """Return the numbers of all keys, or of the given ``keys`` that the table has."""
         return {key: self.number(key) for key in keys or self.values if key in self.values}
 
     def vector(self, key: str, length: int | None, default: tuple[float, ...] | None = None) -> tuple[float, ...]:

@@ -195,7 +195,7 @@ def parse_parts(table: Table, materials: Mapping[str, Material]) -> list[Part]:
 def parse_stepper(table: Table) -> TimeStepping:
     """Return the stepper; solvers are classes of `lcp`, or friction backends, by their names.
 
-    A quadratic programming solver stands for either backend, which without friction is one quadratic program;
+    Without friction both backends are one quadratic program, so a quadratic programming solver may be named instead.
     `load_scene` checks that there is no friction.
     """
     table.number("h")

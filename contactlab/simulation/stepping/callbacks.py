@@ -1,4 +1,4 @@
-"""What users give to a step: applied forces, motions, targets of drives, rows of joints, and external contacts."""
+"""Data of a step from the user: applied forces, motions, targets of drives, rows of joints, and external contacts."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class CustomRowSupport:
             self._others[world.tree_starts[tree] : world.tree_starts[tree + 1]] = False
 
     def check(self, G: FloatArray, time: float) -> None:
-        """Raise if the rows act on a tree that is not declared: the step would not solve both trees together."""
+        """Raise if the rows act on an undeclared tree, because the step would not solve all their trees together."""
         acts: NDArray[np.bool_] = np.any(G != 0.0, axis=0) & self._others
         if not acts.any():
             return

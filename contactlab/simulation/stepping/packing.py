@@ -185,9 +185,9 @@ def different_materials(world: World) -> list[Material]:
 def material_pairs(
     world: World, combined: Callable[[Material, Material], tuple[float, float]]
 ) -> tuple[IntArray, FloatArray]:
-    """Number the different materials; return each surface's, half-spaces last, and two numbers (2, n, n) by pair.
+    """Number the n different materials; return the number of each surface's, and two coefficients by pair (2, n, n).
 
-    ``combined`` is the combination rule of two materials.
+    Half-spaces follow the surfaces. ``combined`` returns the two coefficients of a pair of materials.
     """
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     different = different_materials(world)

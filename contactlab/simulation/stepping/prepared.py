@@ -91,7 +91,7 @@ class StateArrays(ArrayTuple):
                 own[part] = given[part]
 
 
-# A world never changes, so its arrays are made once, and live as long as it.
+# A world never changes, so its arrays are made once, and kept as long as it exists.
 _ARRAYS: WeakKeyDictionary[World, WorldArrays] = WeakKeyDictionary()
 
 

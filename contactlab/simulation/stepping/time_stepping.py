@@ -216,8 +216,7 @@ class TimeStepping:
     adaptive
         Try an unsolved step again from its start with a smaller h, as in steps 2 to 6 of
         `contactlab.constraint_solver.solution`: contacts, kN, M and q are formed again for that h. Accuracy does not
-        control
-        the step: a run in which all steps are solved is the same, bit for bit, with and without this option.
+        control the step: a run in which all steps are solved is the same, bit for bit, with and without this option.
     shrink_factor
         Factor on h from one try to the next, between 0 and 1.
     growth_factor

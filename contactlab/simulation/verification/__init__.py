@@ -48,7 +48,7 @@ CONDITIONS = {
     "energy": "kinetic and potential energy agree with q and v",
 }
 
-#: Conditions by which a step is certified; those of the LCP come first.
+#: Conditions by which a step is certified; the conditions of the LCP come first.
 CERTIFIED = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
 #: Parts of a record that are not compared.

@@ -323,8 +323,7 @@ class JointProblem:
         """Return the residuals of equations, ``off`` (m,), or of least squares if the equations nearly agree.
 
         The tolerance is in `contactlab.constraint_solver.kernels.bilateral`. The sum of squares of the rates s (m,) of
-        an
-        island's equations is then minimal over the velocities: G' s = 0.
+        an island's equations is then minimal over the velocities: G' s = 0.
         """
         out = off.copy()
         for island in np.unique(self.island[held[off[held] > CONSISTENT]]):

@@ -334,7 +334,7 @@ def _exit_distance(triangle: FloatArray, normal: FloatArray, support: Support, s
 
 
 def points_excess(terrain: HeightField, at: ShapePose, points: FloatArray, margin: float, length: float = 1.0) -> float:
-    """Return the relative amount by which a point (n, 3) over terrain, world axes, is below the height ``margin``."""
+    """Return the largest relative amount by which points (n, 3), world axes, are less than ``margin`` above terrain."""
     dx, dy = terrain.spacing
     nx, ny = terrain.heights.shape
     x, y, z = ((points - at.p) @ at.R).T

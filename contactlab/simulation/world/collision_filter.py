@@ -88,7 +88,7 @@ def _partners(touching: CollisionFilter, i: int) -> IntArray:
 
 
 def _excluded(world: World, n: int) -> IntArray:
-    """Return pairs i n + j of shapes: on connected bodies, on bodies that exclude each other, filtered half-spaces."""
+    """Return the excluded pairs i n + j of shapes: on connected bodies, by exclusion of bodies, or by filter bits."""
     of_body, of_weld = defaultdict(list), defaultdict(list)
     welds, model, found = _welds(world.model), world.model, set[int]()
     for i, owner in enumerate(world.surface_bodies):

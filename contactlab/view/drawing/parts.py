@@ -142,7 +142,7 @@ def _color(rgb: FloatArray) -> Color:
 def _by_color(
     vertices: FloatArray, triangles: IntArray, colors: FloatArray, share: float
 ) -> list[tuple[SurfaceMesh, Color | None]]:
-    """Return a mesh as one solid for each of its colours, with this fraction of its triangles."""
+    """Return a mesh as one solid for each of its colours, simplified to the fraction ``share`` of its triangles."""
     kinds, which = np.unique(np.nan_to_num(colors, nan=-1.0), axis=0, return_inverse=True)
     solids = []
     for k, rgb in enumerate(kinds):
@@ -279,7 +279,7 @@ def _placeholder_parts(world: World, i: int, color: Color, before: list[Part]) -
 
 
 def _offset_box(parts: list[Part], body: int, point: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Return the corners of the box of a body's shapes, if it is farther from a point than its size; else None."""
+    """Return the corners of the box of a body's shapes, if it is farther from a point than half its size; else None."""
     shapes = [part.solid.vertices for part in parts if part.body == body and part.shape and len(part.solid.vertices)]
     if not shapes:
         return None

@@ -172,7 +172,7 @@ def larger_bound(lo: float, hi: float) -> float:
 
 @kernel(inline=True)
 def has_anchors(lo: Floats, hi: Floats) -> bool:
-    """Return True if a boxed row has a nonzero force at x = y = 0."""
+    """Return True if the reference force of a boxed row (lo or else hi if finite, else 0) is not zero."""
     found = False
     for b in range(lo.shape[0]):
         found = found or _reference_force(lo[b], hi[b]) != 0.0

@@ -15,9 +15,9 @@ units and mass ratios.
 
 A condition is reported for the row with the largest ratio: cert[2 c] is the violation, cert[2 c + 1] the scale.
 
-The last kernels measure forces of contacts with Coulomb's exact cone, and of joint rows. The measures are those of
-`lcp.friction.residuals`, computed from J, Y and v+ because W is not formed, and stored like measures of an LCP
-(`lcp.kernels.residuals`). Forces and rates are balanced (`island_acceptance`), so they do not depend on units. Less
+The last kernels measure forces of contacts with Coulomb's exact cone, and of joint rows. The measures are defined in
+`lcp.friction.residuals`, but computed from J, Y and v+, because W is not formed. They are stored like measures of an
+LCP (`lcp.kernels.residuals`). Forces and rates are balanced (`island_acceptance`), so they do not depend on units. Less
 rounding is excused than there: of a row's terms only the load and its own force count.
 """
 
@@ -41,7 +41,7 @@ from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import natural_square
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, SCALED
 
-# Minimum of every row's scale, as a fraction of the largest rate that a motion of this energy can have: factors of M
+# Minimum of every row's scale, as a fraction of the largest rate that a motion of this energy can have. Factors of M
 # and products with its inverse are rounded as a whole, too.
 MIN_RELATIVE_SCALE: Final = 1e-4
 

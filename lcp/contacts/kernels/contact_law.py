@@ -22,7 +22,7 @@ follow from these. The tangential plane has axes along the first direction and p
 A cone of moments (torsional and rolling friction) is a further contact after the others. Its three rows are its own and
 the normal of its contact, whose force and rate it repeats; the repeated normal does not act a second time. Its bound is
 a length rho times the normal force. Its variables are moments over rho and rates times rho, in newtons and metres per
-second; so its law has mu = 1, and eps is the compliance of a contact at a distance of rho. A torsional cone has one
+second. So its law has mu = 1, and eps is the compliance of a contact at a distance of rho. A torsional cone has one
 direction: its points have only the first axis of the plane.
 
 A joint row, a limit or a boxed row, is one more contact after these, without friction. Its force has two bounds. Its

@@ -22,8 +22,8 @@ from lcp.kernels import Floats, Ints, kernel
 NOT_PACKED: Final[Floats] = np.zeros(0)
 NO_OFFSETS: Final[Ints] = np.zeros((0, 2), dtype=np.int64)
 SPAN_INTS: Final = 4
-# Number of entries from which vector instructions pay. Entries of a free body were just written one by one, and are not
-# in the cache yet.
+# Number of entries from which vector instructions are faster. Entries of a free body were just written one by one, and
+# are not in the cache yet.
 MANY: Final = 12
 # Numbers of a packed row: the velocities of two free bodies. Number of entries of J from which rows are packed, because
 # J and Y then use more pages of memory than a processor keeps in its lookup buffer.
@@ -133,7 +133,7 @@ def dot_and_terms_on(
 ) -> tuple[float, float]:
     """Return ``total`` plus the sum of x_p y_p, and ``terms`` plus the sum of |x_p z_p|, over a .. b.
 
-    It has the bits of `dot_range` and `abs_terms_range`, but reads x once; three in an iteration as in `dot_range`.
+    The results are equal, bit for bit, to `dot_range` and `abs_terms_range`, but x is read once.
     """
     p = a
     while p + 3 <= b:

@@ -1,9 +1,9 @@
 """Reuse of the previous step's forces: whether they are still the selected ones, decided without a linear system.
 
 Contacts with equal compliance eps have p = P(-(J v_eps + k) / eps), and rigid ones have the rates s = J v+ + k. Forces
-are the selected ones if they equal P(J y - s / eps) for any motion y of the bodies, and their distance from the
-selected ones is at most their distance from this. The y of the previous step (``dv_deps``) is used. It is accurate for
-bodies at rest or sliding along one edge of the polygon, and the test takes a few products.
+are the selected ones if they equal P(J y - s / eps) for any motion y of the bodies. Otherwise their distance from the
+selected forces is at most their distance from this projection. The y of the previous step (``dv_deps``) is used. It is
+accurate for bodies at rest or sliding along one edge of the polygon, and the test takes a few products.
 """
 
 from __future__ import annotations
@@ -198,9 +198,9 @@ def refine_in_one_step(
 ) -> tuple[bool, int, bool]:
     """Reduce the compliance to four decades below the path's end in one step, in the modes of the previous forces.
 
-    Returns whether the result is the forces of z0, which solve the problem; the systems, 0 if it failed and the state
-    is unchanged; and whether the forces follow the law of this compliance. They need not if a disc's corner rotates.
-    This occurs for bodies whose gaps contradict one another by rounding.
+    Returns three values: whether the forces of z0 are the result and solve the problem; the number of systems, 0 if it
+    failed and the state is unchanged; and whether the forces follow the law of this compliance. They need not if a
+    disc's corner rotates. This occurs for bodies whose gaps contradict one another by rounding.
     """
     # only a warm start without joint rows
     rows, contacts = case.rows, search.contacts

@@ -409,9 +409,9 @@ def duality_measure(x: PairState, s: float, pairs: int) -> float:
 def polish(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, near: ProximalState, least: float, most: int
 ) -> tuple[int, float]:
-    """Improve the forces stored in ``near``, of residual ``least``, towards the rigid problem.
+    """Improve the forces stored in ``near``, of residual ``least``, as forces of the rigid problem.
 
-    Make at most ``most`` systems of proximal Newton steps, then proximal points in the modes of the forces. The state
+    Proximal Newton steps solve at most ``most`` systems; proximal points in the modes of the forces follow. The state
     and ``near`` then have the forces of least residual. Return the number of systems, and this residual.
     """
     copy_rows(near.best, search.contacts.p)

@@ -75,7 +75,8 @@ def centre_at_points(
 ) -> None:
     """Set the state's forces and ``shifted.center`` to the projected points, and compute their velocities and rates.
 
-    ``shifted.kept`` gets the change of the centre. ``shifted.shift`` makes the forces a solution at t = 1.
+    ``shifted.kept`` gets the change of the centre. ``shifted.shift`` gets the shift that makes the forces a solution
+    at t = 1.
     """
     contacts, aim = search.contacts, search.scratch3_b
     for c in range(contacts.p.shape[0]):

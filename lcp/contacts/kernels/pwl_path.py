@@ -158,7 +158,7 @@ def solve_path_system(
 def facet(polygon: FrictionCone, mu: float, mode: int, i: int, n: Floats) -> bool:
     """Fill n (3,) of the i-th inequality n . x <= 0 that the points x = (normal; tangential) of a mode satisfy.
 
-    Return False if the mode has no i-th inequality. The boundary of a circular cone is not among those of STICK.
+    Return False if the mode has no i-th inequality. STICK has none for the boundary of a circular cone.
     """
     n[0] = -1.0
     n[1] = 0.0

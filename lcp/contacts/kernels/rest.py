@@ -79,7 +79,7 @@ class Rest(NamedTuple):
     ds: Floats  # (nc, 3) change of the rates in a whole step
     D: Floats  # (nc, 3, 3) slopes of P
     presses: Floats  # (nc,) 1 for a contact that may have a force
-    mu: Floats  # (nc,) coefficients: 0, or those of the contacts
+    mu: Floats  # (nc,) coefficients: 0, or the contacts' own
     k: Floats  # (m,) terms of the rows
     moving: Floats  # (n,) the forces that move the island
     x: Floats  # (9,) scratch

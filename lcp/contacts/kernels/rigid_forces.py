@@ -59,11 +59,11 @@ def remove_compliance(
     eps: float,
     tolerance: float,
 ) -> int:
-    """Go from the path at eps, saved with its modes, to rigid forces by proximal points; return the systems formed.
+    """Compute rigid forces by proximal points, from the path's forces at compliance eps; return the number of systems.
 
-    If eps is the path's end, its matrix is factored. ``tolerance`` is the tolerance of the problem.
+    If eps is the path's end, the factored matrix is used again. ``tolerance`` is the tolerance of the problem.
     """
-    # the factored matrix serves only if eps is the path's end and small for every contact
+    # the factored matrix can be used only if eps is the path's end and small for every contact
     save_step(search)
     compliance = eps if eps == final_compliance(rows, search) else 0.0
     for c in range(rows.nc):
@@ -122,10 +122,10 @@ def remove_compliance_or_restore(
 def remove_compliance_in_modes(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, close: float
 ) -> int:
-    """Remove the compliance by two proximal points from the saved forces, in the modes of these forces only.
+    """Remove the compliance by two proximal points from the saved forces, whose modes stay fixed.
 
-    If rates contradict one another, the second point moves as far along the self-stress as the first. So the motion of
-    the second point is subtracted. The previous forces are restored if the residual of the new ones is larger, and
+    If rates contradict one another, both points move equally far along the self-stress. So the second move is
+    subtracted from the first point. The previous forces are restored if the residual of the new ones is larger, and
     larger than ``close``, as a fraction of the speeds. Return the number of systems formed, 1.
     """
     # residual of the rigid forces so far
@@ -163,7 +163,7 @@ def remove_compliance_in_modes(
 
 @kernel(inner=True)
 def keep_rigid_forces(search: SolverState) -> None:
-    """Copy the state's forces to ``kept.fixed``, and those of joint rows from before to ``kept.previous_p``."""
+    """Copy the state's forces to ``kept.fixed``, and the previous forces of joint rows to ``kept.previous_p``."""
     copy_rows(search.contacts.p, search.kept.fixed)
     copy_array(search.joined.previous_p, search.kept.previous_p)
 

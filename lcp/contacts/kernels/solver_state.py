@@ -308,7 +308,7 @@ def center_rows(search: SolverState) -> None:
 
 @kernel(inner=True)
 def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats, part: float) -> bool:
-    """Return True if all forces differ from the forces in z0 by less than this fraction of the largest force."""
+    """Return True if all forces differ from the forces in z0 by at most ``part`` times the largest force."""
     contacts, ncone = search.contacts, rows.r.shape[0]
     # contacts: largest force and largest difference
     largest = 0.0
@@ -334,7 +334,7 @@ def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverS
 
 @kernel(inner=True)
 def stay_near(search: SolverState, before: Floats, part: float) -> bool:
-    """Return True if the contacts' forces are within this fraction of the largest force of ``before`` (n, 3)."""
+    """Return True if the contacts' forces differ from ``before`` (n, 3) by at most ``part`` times the largest force."""
     p = search.contacts.p
     # largest force and largest difference
     largest = 0.0

@@ -69,8 +69,8 @@ from lcp.kernels import Floats, Ints, kernel
 
 # Starts of `try_sweeps`: sweeps at the path's end, at a soft compliance, at this from zero forces, and none at the
 # largest response. Their numbers, and their compliances, relative to the largest response of a contact, at least the
-# path's end. Of 153 islands of spheres in impact 149 reach the path's end from the soft sweeps, in 10 systems; at a
-# tenth of their compliance 102 do, at ten times it 151 in 15.
+# path's end. Of 153 islands of spheres in impact, 149 reach the path's end from the soft sweeps, in 10 systems. With a
+# tenth of their compliance 102 reach it, with ten times 151, in 15 systems.
 SWEEPS: Final = (20, 40, 40, 0)
 SWEEP_COMPLIANCES: Final = (0.0, 1e-2, 1e-2, 1.0)
 COLD_START: Final = 2

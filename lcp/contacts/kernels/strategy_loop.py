@@ -176,7 +176,7 @@ def accept_candidate(
 ) -> SearchResult:
     """Test the forces in the state; return the strategy and outcome if they solve the problem, otherwise NO_STRATEGY.
 
-    ``outcome`` and ``systems`` are those of the strategy. ``answer.z`` gets the forces, and the best ones so far are
+    ``outcome`` and ``systems`` are results of the strategy. ``answer.z`` gets the forces, and the best ones so far are
     kept. If they equal the previous forces and ``share``, the result of `blend_factor`, is between 0 and 1, only this
     fraction of the change is made. The outcome also depends on whether a smaller compliance gives the same forces.
     """

@@ -38,7 +38,7 @@ _HALVINGS = 12
 # Fraction of its initial error to which a proximal point is solved, and fraction below which it is accepted.
 _INNER = 1e-3
 _ENOUGH = 0.1
-# Proximal points without a merit smaller by this factor after which the method gives up.
+# Number of proximal points without a merit smaller by the factor, after which the method stops.
 _MAX_ROUNDS, _BETTER = 60, 0.9
 # Range of the proximal weight, in units of the median diagonal entry of W.
 _MIN_ALPHA, _MAX_ALPHA = 1e-13, 1e3

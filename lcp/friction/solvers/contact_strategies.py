@@ -42,11 +42,11 @@ class ContactStrategies(FrictionSolverBase):
     """The contact strategies of a time step with exact cones; `SemismoothNewton` if they do not solve the problem.
 
     The strategies (`lcp.contacts.strategies`) are Newton methods in the space of the bodies. If contacts are redundant,
-    they look for the forces of equal compliance, and for any others if that fails. A linear system has a block for
-    each body and each pair of bodies in contact; it is regular even if contacts depend on one another. No matrix of
-    the contacts is formed, except a sparse one by `lcp.solve`, for the verdict. The bodies are those of a
-    `GlobalFrictionProblem` with a symmetric positive definite M and no bilateral rows. The W of a `FrictionProblem` is
-    factorised by Cholesky's method, which is dense.
+    they look for the forces of equal compliance, and for any others if that fails. A linear system has a block for each
+    body and each pair of bodies in contact; it is regular even if contacts depend on one another. No matrix of the
+    contacts is formed, except a sparse one by `lcp.solve`, for the verdict. A `GlobalFrictionProblem` with a symmetric
+    positive definite M and no bilateral rows gives the bodies. The W of a `FrictionProblem` is factorised by Cholesky's
+    method, which is dense.
 
     The strategies need a symmetric positive semidefinite W. Any other W, and a problem that they leave unsolved, goes
     to `SemismoothNewton` with a proximal weight, which starts from the best forces found. Before that a linear program
@@ -99,7 +99,7 @@ class ContactStrategies(FrictionSolverBase):
     def _use_strategies(
         self, problem: FrictionProblem, request: SolveRequest, monitor: IterateMonitor
     ) -> FrictionClaim:
-        """State the problem between its bodies, and run the strategies."""
+        """Run the strategies on the rows J of the bodies, which are formed from W if the problem has no bodies."""
         from lcp.contacts.kernels.island_acceptance import IslandProblem
         from lcp.contacts.kernels.strategy_loop import NO_STRATEGY
 
@@ -228,7 +228,7 @@ _REST = 1e-9
 
 
 def factor_from_delassus(problem: FrictionProblem) -> DelassusFactor | None:
-    """Return J of W = J J' by its triangular factors, with v_free = 0; rows coupled by W are a tree.
+    """Return J with W = J J' by Cholesky's method, and v_free = 0; contacts that W couples are one tree.
 
     Return None if W is not symmetric and positive semidefinite, or couples too many rows.
     """
@@ -259,7 +259,7 @@ def factor_from_delassus(problem: FrictionProblem) -> DelassusFactor | None:
 
 
 def _square_root(W: Vector) -> Vector | None:
-    """Return J of W = J J' with rank(W) columns, by Cholesky's method with pivoting, or None if W has none."""
+    """Return J of W = J J' with rank(W) columns, by pivoted Cholesky, or None if W is not semidefinite."""
     from scipy.linalg.lapack import dpstrf
 
     size = float(np.abs(W).max(initial=0.0))

@@ -259,7 +259,7 @@ _BALANCE = 20
 _UNEVEN = 3.0
 # Largest weight and inverse of the smallest, in units of the median diagonal entry of W.
 _HEAVY = 1e12
-# Iterations without a better force after which the method gives up.
+# Iterations without a better force after which the method stops.
 _PATIENCE = 3_000
 
 

@@ -200,7 +200,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuff
 
 @kernel
 def _collide_ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
-    """Write the contacts of a pair in which the kind of A is not above the kind of B; return their number."""
+    """Write the contacts of a pair with kind of A <= kind of B; return their number."""
     # grounds
     if a.kind == HALF_SPACE:
         return half_space_any(a, b, margin, out)

@@ -68,7 +68,7 @@ def _segment(a: Vec3, b: Vec3) -> tuple[float, float]:
 
 @kernel
 def _areas(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
-    """Return the areas of the triangles of the origin's projection with each side of (a, b, c), times a common factor.
+    """Return the areas of the triangles that each side of (a, b, c) makes with the origin's projection, times a factor.
 
     Ericson computes them from differences of products of lengths. Vertices on a round rim are so close to each other
     that these lose all digits. Products with the sides keep the digits, and the two shorter sides give the best normal.

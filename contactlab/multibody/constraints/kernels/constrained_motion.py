@@ -123,7 +123,7 @@ def unit_responses(
             y = view_1d(Y, j * w + first, 4)
             y[0], y[1], y[2], y[3] = a, b, c, d
             touched[j] = mark
-            # Forces that continue inward; those of a root are not used.
+            # Forces that continue inward; forces at a root are not used.
             up = parents[j]
             if up >= 0:
                 touched[up] = mark

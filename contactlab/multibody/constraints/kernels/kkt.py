@@ -94,7 +94,7 @@ def solve_forces(
 
 @kernel
 def unit_columns(H: FloatArray, scale: FloatArray) -> None:
-    """Fill scale (n,) with about 1 / sqrt(H_jj), in powers of two; entries without inertia have the largest H_jj."""
+    """Fill scale (n,) with about 1 / sqrt(H_jj), in powers of two; without inertia, the largest H_jj counts."""
     n = H.shape[0]
     # Largest entry of the diagonal; without one all scales are 1.
     largest = 0.0

@@ -191,7 +191,7 @@ def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
 
 @kernel(inline=True)
 def extent_of(sizes: FloatArray, ints: IntArray) -> float:
-    """Return the extent [m] of the smaller of a contact's two shapes, or of all shapes if it has no known one."""
+    """Return the extent [m] of the smaller of a contact's two shapes, or of all shapes if neither is known."""
     last = sizes.shape[0] - 1
     a, b = ints[SHAPE_A], ints[SHAPE_B]
     size = math.inf

@@ -130,7 +130,7 @@ def detect(
     control: StepControl,
     parameters: Parameters,
 ) -> int:
-    """Compute the free motion, find the contacts, and match them with the previous step."""
+    """Compute the free motion, find the contacts, match them with the previous step; return the next stage."""
     # free motion
     if control.again == 0:
         failure = move_freely(world, work, joints, control, parameters)

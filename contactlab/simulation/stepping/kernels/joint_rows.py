@@ -111,7 +111,7 @@ def find_joint_rows(work: StepWork, joints: JointRows, parameters: Parameters) -
             j = row.dof
             gap = sign * (work.q[row.place] - row.bound)
             least = min(sign * work.v[j], sign * work.v_free[j])
-            # the velocity that the stop's drive wants
+            # the target velocity of the drive at the stop
             if d >= 0:
                 wanted = joints.target[d]
                 if joints.needs_position[d] != 0:

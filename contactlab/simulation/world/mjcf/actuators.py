@@ -153,7 +153,7 @@ def passive_forces(source: Source) -> PassiveForces:
 
 
 def is_taken_tendon(m: Any, t: int) -> bool:
-    """Return True if a tendon's spring and damper are supported: along sites, or of scalar joints; linear."""
+    """Return True if a tendon's spring and damper are supported: linear, along sites or of scalar joints."""
     for field in ("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_springyield"):
         if np.any(getattr(m, field, np.zeros(m.ntendon))[t]):
             return False

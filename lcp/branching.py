@@ -153,7 +153,7 @@ def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float
         def recover(x: Vector) -> Vector:
             return at_bounds(box, conversion.recover(x), tolerance)
     else:
-        inner, recover = problem, lambda x: x
+        inner, recover = problem, np.asarray
     K, k, m = stacked(inner)
     blocks: list[BlockSolutions] = []
     # Blocks of unknowns that entries of K couple, in the order of their first unknowns.

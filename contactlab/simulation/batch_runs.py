@@ -48,6 +48,16 @@ from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
 from lcp.interruptible import POLL_SECONDS, ThreadTeam, raise_if_cancelled
 
+# The memory that the last `rollout` of each thread has left for the next one.
+_SPARE = threading.local()
+
+
+def _prepared(world: World, stepper: TimeStepping) -> Prepared:
+    """Return the arrays of a world: those of the thread's last `rollout` if it was of this world and stepper."""
+    last: Prepared | None = getattr(_SPARE, "left", (None, []))[0]
+    same = last is not None and last.world is world and last.stepper is stepper.in_world(world)
+    return last if last is not None and same else prepare(world, stepper)
+
 
 class BatchWorlds:
     """The world of each of B runs: ``of_run``; all have the layout of the ``first``.
@@ -66,7 +76,7 @@ class BatchWorlds:
         if runs is not None and len(worlds) not in (1, runs):
             raise SimulationConfigError("worlds", f"must be one, or one for each of {runs} states, got {len(worlds)}")
         given = list(worlds) if runs is None or len(worlds) == runs else list(worlds) * runs
-        known = {world: prepare(world, stepper) for world in different}
+        known = {world: _prepared(world, stepper) for world in different}
         self.first = known[different[0]]
         for world, prepared in known.items():
             differs = "" if prepared is self.first else layout_difference(self.first, prepared)
@@ -110,9 +120,6 @@ def states_of(given: Any) -> list[StepperState]:
     detail = f"must be a sequence of B states, got {type(given).__name__}: `[world.initial_state()] * B` makes one"
     raise SimulationConfigError("states", detail)
 
-
-# The memory that the last `rollout` of each thread has left for the next one.
-_SPARE = threading.local()
 
 # Worlds that made a step: the kernels of their steps are compiled.
 _stepped: weakref.WeakSet[Prepared] = weakref.WeakSet()

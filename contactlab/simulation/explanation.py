@@ -121,6 +121,9 @@ def _of_record(recording: Recording, dumped: ConstraintVelProblemData | None) ->
             # The unilateral part has a solution: the equations have none.
             advice = ("Give loops a compliance (cfm), bound the force of drives, or check the positions of the loops.",)
             found = replace(found, reason=str(error), solved=False, advice=advice)
+        if not np.array_equal(error.problem.blocks().J, problem.blocks().J):
+            # The repetition failed in another island than the saved one.
+            return found
         return replace(
             found,
             contacts=tuple(_contact_line(world, contact) for contact in error.contacts),

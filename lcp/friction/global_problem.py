@@ -221,8 +221,10 @@ def _least_squares(K: Any) -> Any:
     dense = K.toarray()
     row = np.abs(dense).max(axis=1, initial=0.0)
     row = np.where(row > 0.0, row, 1.0)
-    inverse = np.linalg.pinv(dense / row[:, None], rcond=1e-11)
-    return lambda right: inverse @ (right.T / row).T
+    U, sizes, Vt = np.linalg.svd(dense / row[:, None], full_matrices=False)
+    rank = int(np.count_nonzero(sizes > 1e-11 * sizes[0]))
+    # In factors, because an inverse would lose the digits of small right-hand sides.
+    return lambda right: Vt[:rank].T @ (((U[:, :rank].T @ (right.T / row).T).T / sizes[:rank]).T)
 
 
 def _delassus(system: Any, K: Any, H: Any, n: int, p: int) -> tuple[Any, float]:

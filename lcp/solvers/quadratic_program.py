@@ -18,7 +18,7 @@ the same for the complementary pairs of `lcp.box_to_mlcp`.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -204,9 +204,12 @@ class QPSolverBase(SolverBase[LCP | BoxLCP]):
         positive semidefinite or the code is not installed.
         """
         z, tolerance = project_zero(problem), request.tolerance
-        if self.package is not None and importlib.util.find_spec(self.package) is None:
-            detail = f"{self.package} is not installed: pip install '.[peers]'"
-            return Claim(z, Status.UNSUITABLE, 0, detail)
+        if self.package is not None:
+            try:
+                importlib.import_module(self.package)
+            except ImportError:
+                detail = f"{self.package} is not installed: pip install '.[peers]'"
+                return Claim(z, Status.UNSUITABLE, 0, detail)
         deadline = cpu_seconds() + self.time_limit
         program = program_of(problem)
         if program is None:

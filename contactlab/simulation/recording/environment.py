@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import sys
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lcp.compiler.releases import target_cpu
 
-PACKAGES = ("contactlab", "numpy", "numba", "llvmlite", "scipy")
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 
 # Entries that can differ between two runs with the same bits.
 _FREE = ("date", "platform", "cores", "resumed")
@@ -41,7 +42,7 @@ def environment_changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
 def _fixed() -> dict[str, str]:
     """Return the entries of `environment` other than the date, which stay the same in this process; cached."""
     cpu, features = _processor()
-    stamp = {"python": platform.python_version()}
+    stamp = {"contactlab": sys.modules["contactlab"].__version__, "python": platform.python_version()}
     for name in PACKAGES:
         try:
             stamp[name] = version(name)

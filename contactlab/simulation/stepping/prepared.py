@@ -142,7 +142,7 @@ def check_run(world: object, stepper: object, state: object = None) -> None:
         more = f": {made[field]} makes one"
         if field == "stepper" and hasattr(value, "run"):
             raise SimulationConfigError(field, "is event-driven: call stepper.run(world, duration)")
-        if isinstance(getattr(value, "state", None), StepperState):
+        if field == "state" and isinstance(getattr(value, "state", None), StepperState):
             more = ": take its `state`"
         elif hasattr(value, "build"):
             more = ": call its `build()`"

@@ -25,6 +25,7 @@ from contactlab.multibody.constraints.kernels.factorizations import largest_entr
 from contactlab.multibody.constraints.kernels.kkt import are_clear, gram, solve_forces, solve_null_space
 from contactlab.multibody.constraints.kernels.kkt_codes import (
     BAUMGARTE,
+    CLEAR_INERTIA,
     DEPENDENT,
     GAMMA,
     JACOBIAN,
@@ -42,7 +43,7 @@ from contactlab.multibody.kernels.dynamics import articulate, newton_euler, outw
 from contactlab.multibody.kernels.layout import NQ, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.mass_matrix import crba, world_inertias
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import add_to, copy, dot_pairs, fill, pair_of
+from contactlab.multibody.spatial.kernels.vectors import add_to, copy, dot_pairs, fill, linear, pair_of, vector
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
@@ -203,8 +204,17 @@ def motion_by_unit_forces(
     # Inward sweep: articulated inertias, and u = E (tau - h) in a.
     world_inertias(t, f.R, f.p, B)
     copy(tau, a)
-    if articulate(t, f.S, B, view_2d(W, start + 22 * nl, nl, 23), U, D, P, a) != GOOD:
+    K23 = view_2d(W, start + 22 * nl, nl, 23)
+    if articulate(t, f.S, B, K23, U, D, P, a) != GOOD:
         return DEPENDENT
+    # A joint with almost no inertia, as near gimbal lock: its free acceleration would cover the digits of the others.
+    for i in range(nl):
+        for j in range(t.iv[i], t.iv[i + 1]):
+            w, v = vector(f.S[j]), linear(f.S[j])
+            rigid = K23[i, 21] * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+            rigid += K23[i, 22] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+            if not CLEAR_INERTIA * rigid * D[j] < 1.0:
+                return DEPENDENT
     # Forces from the responses of the rows.
     unit_responses(t.dof_parent, f.S, U, D, G, carried, touched, Y)
     for j in range(nv):

@@ -63,6 +63,8 @@ MAX_UNCERTAIN: Final = 3e-2
 NEARLY_ASSEMBLED: Final = 3e-2
 # `solve_forces` needs pivots above this fraction of the original diagonal; smaller pivots lose digits.
 CLEAR_PIVOT: Final = 1e-5
+# Smallest inertia of a joint, relative to the inertia of the rigid bodies beyond it, for which unit forces are used.
+CLEAR_INERTIA: Final = 1e-7
 # It is used if at most this fraction of any row is rounding, because then its rank is correct.
 CLEAR_ROW: Final = 1e-4
 # Scales of residuals are at least this fraction of the largest row's terms.

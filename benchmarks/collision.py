@@ -21,7 +21,7 @@ import numpy as np
 from tables import processor
 
 from contactlab.collision import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Shape, Sphere
-from contactlab.collision.detection.collide import coal_object
+from contactlab.collision.detection import coal_object
 from contactlab.collision.detection.kernels.collide_pair import collide_pair
 from contactlab.collision.detection.kernels.support import all_bounds
 from contactlab.collision.detection.kernels.sweep_and_prune import candidates

@@ -182,10 +182,10 @@ _STEPS = 8
 _PROGRESS = 0.25
 
 
-def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_]) -> Vector | None:
+def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_] | NDArray[np.intp]) -> Vector | None:
     """Return the z, (u, y) of an `MLCP`, that is zero outside ``active`` and solves the active rows; None if singular.
 
-    ``active`` is a mask (n,). For an `MLCP` it covers (u, y) and includes the free unknowns.
+    ``active`` is a mask (n,) or ascending indices. For an `MLCP` it covers (u, y) and includes the free unknowns.
     Entries may be negative, because the basis may be a wrong one. The data, dense, are exact by assumption. A float64
     factor is refined with residuals in double-double numbers (J. Demmel, Y. Hida, W. Kahan, X. S. Li, S. Mukherjee,
     E. J. Riedy, Error bounds from extra-precise iterative refinement, ACM Transactions on Mathematical Software 32,
@@ -193,7 +193,8 @@ def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_]) -> Vect
     relative error is then 1e-32 times the condition of the balanced block.
     """
     K, k, _ = stacked(problem)
-    indices, z = np.flatnonzero(active), np.zeros(k.shape[0])
+    indices = np.flatnonzero(active) if np.asarray(active).dtype == np.bool_ else np.asarray(active, dtype=np.intp)
+    z = np.zeros(k.shape[0])
     if indices.shape[0] == 0:
         return z
     block = np.ascontiguousarray(K[np.ix_(indices, indices)])

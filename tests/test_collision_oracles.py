@@ -14,7 +14,7 @@ PAIRS = list(itertools.combinations_with_replacement(ROUND_AND_FLAT, 2))
 def test_agrees_with_coal(kinds):
     """Distances, depths and normals of another library; coal meets cylinders to 1e-6 itself, their normals to 1e-3."""
     pytest.importorskip("coal")
-    from contactlab.collision.detection.collide import distance_by_coal
+    from contactlab.collision.detection import distance_by_coal
 
     rng = np.random.default_rng(41)
     round_rim = "cylinder" in kinds

@@ -102,11 +102,13 @@ def test_units_do_not_matter(mass: float, length: float, time: float, nb: int) -
     np.testing.assert_allclose(other.forces.packed() / force, plain.forces.packed(), rtol=1e-9, atol=1e-9 * largest)
 
 
+@pytest.mark.parametrize("units", [np.ones(4), 2.0 ** np.array([-30, 10, 0, 30])])
 @pytest.mark.parametrize("seed", range(10))
-def test_redundant_bilateral_rows_beside_contacts(seed: int) -> None:
-    """Four bilateral rows of rank two act as two of them, for the forces of the contacts too."""
+def test_redundant_bilateral_rows_beside_contacts(seed: int, units: np.ndarray) -> None:
+    """Four bilateral rows of rank two act as two of them in any units, for the forces of the contacts too."""
     body = random_body(seed, nb=4)
-    same_motion(body, body | {"G": body["G"][:2], "kG": body["kG"][:2]})
+    repeated = {"G": units[:, None] * body["G"], "kG": units * body["kG"]}
+    same_motion(body | repeated, body | {"G": body["G"][:2], "kG": body["kG"][:2]})
 
 
 def test_a_failed_solve_carries_the_problem(tmp_path: Any) -> None:

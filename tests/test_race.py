@@ -151,7 +151,7 @@ def test_the_report_is_one_file_that_fetches_nothing(raced: tuple[RaceReport, Pa
     """Charts drawn inside, every name escaped, nothing from elsewhere, limitations from the run."""
     report, out = raced
     text = (out / "report.html").read_text(encoding="utf-8")
-    assert not re.search(r"(src|href)\s*=", text)
+    assert not re.search(r"\s(src|href)\s*=", text)
     assert text.count("<svg") == text.count("</svg>") >= 2
     assert "<b>broken" not in text
     assert "&lt;b&gt;broken" in text

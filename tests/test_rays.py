@@ -9,8 +9,7 @@ from joint_scenes import pendulum
 from mesh_shapes import notched_block
 
 from contactlab.collision import ContactError
-from contactlab.collision.detection import pack_shapes
-from contactlab.collision.detection.collide import first_hits
+from contactlab.collision.detection import first_hits, pack_shapes
 from contactlab.collision.shapes.shape import pose_row
 from contactlab.multibody import MultibodyError
 from contactlab.simulation import (

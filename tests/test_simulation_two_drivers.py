@@ -28,10 +28,10 @@ SCENES = {
     "brick above its slope": (lambda: scenes.incline(THETA, 0.99 * math.tan(THETA)), 0.1),
     "sliding ball": (lambda: scenes.ball(0.2, 1.0), 0.2),
     "dropped ball": (lambda: scenes.dropped_ball(0.05, 0.6), 0.3),
-    "tumbling bodies": (scenes.tumble, 1.0),
+    "tumbling bodies": (scenes.tumble, 0.6),
     **body_contact_scenes.SCENES,
     **{name: (make, 0.4) for name, make in WORLDS.items()},
-    "all rows of joints": (joint_scenes.busy, 0.8),
+    "all rows of joints": (joint_scenes.busy, 0.4),
     "rods and a spring": (lambda: double_pendulum(np.array([0.9, -0.4]), np.array([0.5, 2.0]), coil=True), 0.02),
 }
 each_scene = pytest.mark.parametrize("scene", SCENES)

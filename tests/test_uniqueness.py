@@ -148,10 +148,10 @@ def test_joints_and_bounds_take_part():
 
 
 def test_verdicts_agree_with_all_bases():
-    """500 random impacts in the plane, of one contact or two; some demand too much rebound."""
+    """300 random impacts in the plane, of one contact or two; some demand too much rebound."""
     rng = np.random.default_rng(7)
     seen = dict.fromkeys(VelocityCount, 0)
-    for i in range(500):
+    for i in range(300):
         contacts = 2 if i % 10 == 0 else 1
         data = random_impact(rng, contacts, 1, nv=3 * contacts, kN=rng.uniform(-2.0, 2.0, contacts))
         if i % 5 == 1:  # beyond Painleve's threshold, touching as they part
@@ -172,7 +172,7 @@ def test_verdicts_agree_with_all_bases():
             assert min(np.abs(v - w).max() for w in found.velocities) < 1e-6 * (1.0 + np.abs(v).max())
         seen[found.verdict] += 1
     assert seen[VelocityCount.ONE] > 100
-    assert seen[VelocityCount.SEVERAL] > 10
+    assert seen[VelocityCount.SEVERAL] > 5
 
 
 def test_larger_problems_are_decided_by_branches():

@@ -176,7 +176,7 @@ def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> F
         rank, x = n * (sizes.min() > _SINGULAR * sizes.max()), linalg.lapack.dgetrs(lu, order, b)[0]
     else:
         # A complete orthogonal decomposition equals QR with column pivoting at full rank.
-        driver = "gelsd" if linear_solver == "svd" else "gelsy"
+        driver: Any = "gelsd" if linear_solver == "svd" else "gelsy"
         x, _, rank, _ = linalg.lstsq(A, b, _SINGULAR, check_finite=False, lapack_driver=driver)
     if rank < n:
         raise singular_inertia_error()

@@ -201,7 +201,7 @@ def _without_joints(
     give = laws.gamma[joined.at[held], joined.number[held]] / joined.h[held]
     response = (joined.J[held] @ joined.Y[held].T).toarray() + np.diag(give)
     coupling = (problem.J[own] @ joined.Y[held].T).toarray()
-    return W - coupling @ np.linalg.pinv(response, rcond=DEPENDENT, hermitian=True) @ coupling.T
+    return np.asarray(W - coupling @ np.linalg.pinv(response, rcond=DEPENDENT, hermitian=True) @ coupling.T)
 
 
 def _rows_of(problem: ContactProblem, contacts: IntArray) -> IntArray:

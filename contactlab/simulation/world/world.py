@@ -215,7 +215,7 @@ class World:
         exclude: Collection[str] = (),
     ) -> RayHits:
         """Return the hits of rays as `cast_rays`, with the bodies at poses (nb, 3, 3) and (nb, 3)."""
-        from contactlab.collision.detection.collide import first_hits
+        from contactlab.collision.detection import first_hits
 
         out = {self.model.index(name) for name in exclude}
         shapes = [s for s, owner in enumerate(self.surface_bodies) if owner not in out]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.collision import PlacedShape, Shape
-from contactlab.collision.detection import PackedShapes, pack_shapes
-from contactlab.collision.detection.collide import first_hits
+from contactlab.collision.detection import PackedShapes, first_hits, pack_shapes
 from contactlab.collision.shapes.shape import pose_row
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial import Transform

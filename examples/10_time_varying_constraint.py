@@ -3,8 +3,6 @@
 The rod moves as a pendulum with an accelerated pivot, and the work of the guide is the change of its energy.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from contactlab import multibody

@@ -9,8 +9,7 @@ import numpy as np
 
 from contactlab.collision import Box, Material
 from contactlab.derivatives import gradient, linearize
-from contactlab.multibody import ModelBuilder, joints
-from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody import ModelBuilder, RigidInertia, Transform, joints
 from contactlab.simulation import JointLimit, Simulation, TimeStepping, WorldBuilder, verify
 from contactlab.view.plotting import animation
 

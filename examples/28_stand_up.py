@@ -4,8 +4,7 @@ import numpy as np
 
 from contactlab.collision import Box, Capsule, HalfSpace, Material
 from contactlab.derivatives import linearize
-from contactlab.multibody import ModelBuilder, difference, joints
-from contactlab.multibody.spatial import RigidInertia, Transform
+from contactlab.multibody import ModelBuilder, RigidInertia, Transform, difference, joints
 from contactlab.simulation import PositionDrive, Recording, Simulation, TimeStepping, WorldBuilder, sensors, verify
 
 LEGS = {"fl": (0.3, 0.2), "fr": (0.3, -0.2), "rl": (-0.3, 0.2), "rr": (-0.3, -0.2)}

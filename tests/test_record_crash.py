@@ -210,3 +210,10 @@ def test_a_record_that_is_long_enough_is_returned(tmp_path, whole):
     assert same(simulate(scenes.tumble(), STEPPER, steps=100, path=path, resume=True), whole)
     assert same(simulate(scenes.tumble(), STEPPER, steps=40, path=path, resume=True), whole)
     assert same(Recording.open(path), whole)
+
+
+def test_a_copy_elsewhere_goes_on_too(tmp_path, whole):
+    """The record holds no path: its chunks can be moved and renamed."""
+    unfinished(tmp_path / "run.npz")
+    chunk_folder(tmp_path / "run.npz").rename(chunk_folder(tmp_path / "b.npz"))
+    assert same(simulate(scenes.tumble(), STEPPER, steps=100, path=tmp_path / "b.npz", resume=True), whole)

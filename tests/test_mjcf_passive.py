@@ -6,7 +6,7 @@ import mjcf_texts as texts
 import numpy as np
 import pytest
 
-from contactlab.collision import ContactError, Material, combine
+from contactlab.collision import combine
 from contactlab.simulation import Simulation, TimeStepping, Transform, WorldBuilder, sensors, simulate
 from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation.world.mjcf import MjcfError, MjcfWarning, load_mjcf
@@ -192,14 +192,6 @@ def test_two_frictionless_geoms_slide_on(tmp_path, floor, box, speed):
     scene = load_mjcf(file, keyframe="sliding")
     recording = simulate(scene.world, TimeStepping(0.002), steps=100)
     assert recording.v[-1, 0] == pytest.approx(speed, abs=1e-9)
-
-
-def test_priority_of_materials():
-    """The higher priority alone determines mu, and it is a whole number."""
-    ice, rubber = Material(0.02, 0.3, priority=1), Material(0.9, 0.1)
-    assert combine(ice, rubber) == combine(rubber, ice) == (0.02, 0.3)
-    with pytest.raises(ContactError, match=r"1\.5"):
-        Material(0.5, priority=1.5)
 
 
 def test_pairs_mix_as_in_mujoco(tmp_path):

@@ -32,6 +32,8 @@ from contactlab.multibody.constraints import (
     constraint_position_error,
     constraint_velocity_error,
 )
+from contactlab.multibody.constraints.assembly_conditions import conditions_of
+from contactlab.multibody.constraints.assembly_solver import Conditions
 
 AXES = {
     "weld": np.eye(6),
@@ -229,9 +231,11 @@ def test_units_of_custom_rows_change_neither_rank_nor_solution(scale: float) -> 
     model = ModelBuilder().add_body("body", joint=joints.TranslationXYZ(), inertia=inertia).build()
     straight = LoopConstraint("world", "body", axis=(0, 0, 0, 1, 0, 0), sliding=True)
     rows = [straight, Linear(scale, (1.0, 1.0, 0.0), 0.5), Linear(1.0 / scale, (0.0, 1.0, 1.0), 0.7)]
-    placed = assemble_q(model, [0.3, 2.0, 0.1], ConstraintSet(model, rows), np.ones(3), tolerance=1e-9)
+    conditions = Conditions(model, *conditions_of(model, model.neutral, ConstraintSet(model, rows), 0.0))
+    assert conditions.row_space(*conditions.linearised(model.neutral)).rank == 3
+    placed = assemble_q(model, [0.3, 2.0, 0.1], ConstraintSet(model, rows[:2]), np.ones(3), tolerance=1e-9)
     assert placed.converged
-    np.testing.assert_allclose(placed.q, [0.0, 0.5, 0.2], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(placed.q, [0.0, 0.5, 0.1], rtol=0, atol=1e-6)
 
 
 def test_rows_that_depend_on_time_or_not_linearly_on_velocity_are_met() -> None:

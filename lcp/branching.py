@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -85,7 +85,8 @@ class AllSolutions:
     blocks: tuple[BlockSolutions, ...]
     count: int
     _size: int = field(repr=False)
-    _recover: Callable[[Vector], Vector] = field(repr=False)
+    # The original problem and the tolerance of its bounds. A function could not be pickled.
+    _box: tuple[BoxLCP, float] | None = field(repr=False)
 
     @property
     def complete(self) -> bool:
@@ -100,11 +101,12 @@ class AllSolutions:
 
     def __iter__(self) -> Iterator[Vector]:
         """Iterate over the solutions z (n,), of an `MLCP` (u, y) in one vector; each is formed when it is requested."""
+        recover = box_to_mlcp(self._box[0]).recover if self._box else None
         for parts in itertools.product(*(block.found.solutions for block in self.blocks)):
             z = np.zeros(self._size)
             for block, part in zip(self.blocks, parts, strict=True):
                 z[block.unknowns] = np.concatenate(part) if isinstance(part, tuple) else part
-            yield self._recover(z)
+            yield at_bounds(self._box[0], recover(z), self._box[1]) if self._box and recover else z
 
     def __repr__(self) -> str:
         return f"AllSolutions({self.describe()})"
@@ -145,15 +147,8 @@ def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float
     from scipy import sparse
 
     check_kind(problem)
-    inner: LCP | MLCP
-    if isinstance(problem, BoxLCP):
-        conversion, box = box_to_mlcp(problem), problem
-        inner = conversion.problem
-
-        def recover(x: Vector) -> Vector:
-            return at_bounds(box, conversion.recover(x), tolerance)
-    else:
-        inner, recover = problem, np.asarray
+    inner: LCP | MLCP = box_to_mlcp(problem).problem if isinstance(problem, BoxLCP) else problem
+    box = (problem, tolerance) if isinstance(problem, BoxLCP) else None
     K, k, m = stacked(inner)
     blocks: list[BlockSolutions] = []
     # Blocks of unknowns that entries of K couple, in the order of their first unknowns.
@@ -168,7 +163,7 @@ def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float
             part = MLCP(A, X1, X2, X3, k[free], k[pairs])
         blocks.append(_branched(part, unknowns, left, tolerance))
     count = math.prod(len(block.found.solutions) for block in blocks)
-    return AllSolutions(tuple(blocks), count, k.shape[0], recover)
+    return AllSolutions(tuple(blocks), count, k.shape[0], box)
 
 
 class _Node(NamedTuple):

@@ -65,6 +65,24 @@ class Driven(CustomConstraint):
         return point_velocity(model, q, v, "b1", A_POINT)[2:] - self.radius * np.cos(t)
 
 
+class Linear(CustomConstraint):
+    """A linear condition on q, multiplied by a scale: position level."""
+
+    rows = 1
+
+    def __init__(self, scale: float, row: tuple[float, ...], value: float) -> None:
+        self.row, self.value = scale * np.array(row), scale * value
+
+    def jacobian(self, model: Model, q: np.ndarray) -> np.ndarray:
+        return self.row[None]
+
+    def gamma(self, model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.zeros(1)
+
+    def position_error(self, model: Model, q: np.ndarray) -> np.ndarray:
+        return np.array([self.row @ q - self.value])
+
+
 class Speed(CustomConstraint):
     """A point's squared speed is 1: velocity level, not linear in v."""
 

@@ -1,7 +1,5 @@
-"""The benchmarks: children that are ended at their limit, tables that grow, and figures that name their script."""
+"""Children of the benchmarks are ended at their limit, and their end is told."""
 
-import importlib
-import re
 import sys
 from pathlib import Path
 
@@ -39,35 +37,3 @@ def test_how_a_child_ends_is_told(script):
     assert list(told(script("raise ValueError('no such scene')"), [], 60.0)) == [{"died": "ValueError: no such scene"}]
     asleep = list(told(script("import time; time.sleep(60)"), [], 0.5))
     assert asleep[0]["died"].startswith("died of SIGKILL")
-
-
-ROOT = Path(__file__).resolve().parents[1]
-every = importlib.import_module("all")
-
-
-def maker(command: str) -> str:
-    """Return the text that a page must contain: the script, or the command."""
-    words = command.split()
-    return " ".join(words[:2]) if words[0] == "contactlab" else words[0]
-
-
-def test_every_script_makes_a_figure_or_is_a_tool():
-    """One that is added, and one that is gone, is noticed; no tool without a reason."""
-    scripts = {figure.command.split()[0] for figure in every.FIGURES} - {"contactlab"}
-    here = {file.name for file in (ROOT / "benchmarks").glob("*.py")} - {"all.py"}
-    assert scripts | set(every.TOOLS) == here
-    assert not scripts & set(every.TOOLS)
-    assert all(every.TOOLS.values())
-    names = [figure.name for figure in every.FIGURES]
-    assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize("figure", every.FIGURES, ids=lambda figure: figure.name)
-def test_a_figure_is_named_where_it_stands(figure):
-    """The page has the heading, and names below it the script or command that made the figures."""
-    for feed in figure.feeds:
-        name, heading = feed.split(": ", 1)
-        page = ROOT / name if name == "README.md" else ROOT / "docs" / name
-        text = re.split(rf"^#+ {re.escape(heading)}$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
-        text = re.split(r"^##+ ", text, flags=re.MULTILINE)[0]
-        assert maker(figure.command) in text, f"{feed} does not name {maker(figure.command)}"

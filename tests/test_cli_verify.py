@@ -164,17 +164,6 @@ def test_a_missing_certificate_is_found(recording):
     assert [failure.condition for failure in report.failures] == ["solved"]
 
 
-def test_a_contact_left_out_is_found(recording):
-    """A table without one of its rows: the point is missing, and so is its impulse."""
-    touched = int(np.argmax(recording.contacts.impulse_normal))
-    rows = {name: np.array(array) for name, array in recording.rows.items()}
-    for name in [name for name in rows if name.startswith("contact_")]:
-        rows[name] = np.delete(rows[name], touched, axis=0)
-    report = verify(Recording(recording.world, recording.stepper, rows))
-    assert {"coverage", "motion"} <= {failure.condition for failure in report.failures}
-    assert {failure.step for failure in report.failures} == {int(recording.contacts.step[touched])}
-
-
 @pytest.mark.parametrize("value", [np.nan, *(pytest.param(v, marks=pytest.mark.slow) for v in (np.inf, 1e300))])
 @pytest.mark.parametrize(
     "array", ["contact_z", "contact_point", "contact_impulse", "contact_gap", "kinetic", "potential", "v", "q"]

@@ -206,6 +206,18 @@ def test_a_bouncing_ball_rises_to_its_apexes():
         assert rest == pytest.approx(zeno, abs=2 * n * h + 2 * least / (G * (1 - e)))
 
 
+def test_two_bodies_part_as_newton_says():
+    """v1' = ((m1 - e m2) v1 + (1 + e) m2 v2) / (m1 + m2), and the same formula holds for the other body."""
+    (m1, v1), (m2, v2), e = (0.3, 1.5), (2.0, -0.4), 0.6
+    builder = WorldBuilder((0.0, 0.0, 0.0))
+    for name, mass, x, v in (("left", m1, -0.2, v1), ("right", m2, 0.1, v2)):
+        inertia, q = RigidInertia.solid_sphere(mass, 0.1), (x, 0, 0, 1, 0, 0, 0)
+        builder.add_free_body(name, inertia, Sphere(0.1), Material(0.5, e), q, (v, 0, 0, 0, 0, 0))
+    found = simulate(builder.build(), TimeStepping(1e-3), 0.2).v[-1, [0, 6]]
+    wanted = [(m1 - e * m2) * v1 + (1 + e) * m2 * v2, (m2 - e * m1) * v2 + (1 + e) * m1 * v1]
+    np.testing.assert_allclose(found, np.divide(wanted, m1 + m2), rtol=0, atol=1e-13)
+
+
 def rocking_block(b, h, *, gravity=G, angle=0.0, rate=0.0):
     """A block (half-width b, half-height h) standing on its left lower edge, turned by ``angle`` towards it."""
     builder, material, half = WorldBuilder((0.0, 0.0, -gravity)), Material(5.0), (b, 0.2, h)

@@ -37,6 +37,7 @@ BAD_MATERIALS = [
     ({"stiffness": 1e3, "dissipation": -1.0}, "dissipation"),
     ({"dissipation": 1.0}, "dissipation"),  # a damper needs a spring
     ({"stiffness": 1e3, "restitution": 0.2}, "restitution"),  # a spring rebounds by itself
+    ({"priority": 1.5}, "priority"),
     *(({length: value}, length) for length in ("torsional", "rolling") for value in (-1e-9, math.nan, math.inf)),
 ]
 
@@ -133,9 +134,11 @@ def test_half_space_normal_is_normalised_and_the_offset_is_a_distance():
 
 
 def test_materials_combine_by_geometric_mean_and_larger_restitution():
-    """Either order gives the same; frictionless wins; equal materials keep their mu to the bit."""
+    """Either order gives the same; priority and zero friction win; equal materials keep their mu to the bit."""
     ice, rubber = Material(0.04, 0.1), Material(1.0, 0.8)
     assert combine(ice, rubber) == combine(rubber, ice) == (pytest.approx(0.2), 0.8)
+    first = Material(0.02, priority=1)
+    assert combine(first, rubber) == combine(rubber, first) == (0.02, 0.8)
     assert combine(Material(0.0), rubber)[0] == 0.0
     assert combine(Material(0.18), Material(0.18))[0] == 0.18
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from custom_constraints import Driven, Rolling, Speed
+from custom_constraints import Driven, Linear, Rolling, Speed
 from mechanisms import FourBar, feet, pin, quadruped, standing
 from refusals import assert_fields
 from trees import random_transform, random_tree, state
@@ -13,6 +13,7 @@ from contactlab.multibody import (
     Model,
     ModelBuilder,
     RigidInertia,
+    Transform,
     body_pose,
     difference,
     integrate,
@@ -31,6 +32,8 @@ from contactlab.multibody.constraints import (
     constraint_position_error,
     constraint_velocity_error,
 )
+from contactlab.multibody.constraints.assembly_conditions import conditions_of
+from contactlab.multibody.constraints.assembly_solver import Conditions
 
 AXES = {
     "weld": np.eye(6),
@@ -146,6 +149,17 @@ def test_out_of_reach_is_told_with_the_least_error() -> None:
     assert np.array_equal(runs[0].q, runs[1].q)
 
 
+def test_far_from_the_origin_rounding_is_allowed_for() -> None:
+    """At ten kilometres from the origin an error of 1e-12 m is impossible, and is not required."""
+    inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
+    model = ModelBuilder().add_body("body", joint=joints.FloatingBase(), inertia=inertia).build()
+    place = Transform.rotation((1.0, 2.0, 3.0), 0.5, (4321.1, -8765.3, 1234.7))
+    rows = [LoopConstraint("world", "body", place, Transform(p=(0.3, 0.2, 0.1)), axis) for axis in np.eye(6)]
+    found = assemble_q(model, [4000.0, -9000.0, 1000.0, 1.0, 0.0, 0.0, 0.0], ConstraintSet(model, rows), np.ones(6))
+    assert found.converged
+    assert found.error < 1e-10
+
+
 def test_contacts_stay_where_they_are() -> None:
     """While a loop is closed, points in contact keep their places along their normals."""
     model = quadruped()
@@ -208,6 +222,20 @@ def test_a_rolling_disc_is_put_on_the_ground() -> None:
     assert rolling.converged
     assert np.abs(rolling.v - [1.0, 0.0, 0.0, 0.0, 2.0, 0.0]).max() < 1e-12
     assert rolling.position_error < 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_units_of_custom_rows_change_neither_rank_nor_solution(scale: float) -> None:
+    """A row in metres, one in units of the caller and one in the inverse of these units are independent."""
+    inertia = RigidInertia.solid_sphere(1.0, 0.1)
+    model = ModelBuilder().add_body("body", joint=joints.TranslationXYZ(), inertia=inertia).build()
+    straight = LoopConstraint("world", "body", axis=(0, 0, 0, 1, 0, 0), sliding=True)
+    rows = [straight, Linear(scale, (1.0, 1.0, 0.0), 0.5), Linear(1.0 / scale, (0.0, 1.0, 1.0), 0.7)]
+    conditions = Conditions(model, *conditions_of(model, model.neutral, ConstraintSet(model, rows), 0.0))
+    assert conditions.row_space(*conditions.linearised(model.neutral)).rank == 3
+    placed = assemble_q(model, [0.3, 2.0, 0.1], ConstraintSet(model, rows[:2]), np.ones(3), tolerance=1e-9)
+    assert placed.converged
+    np.testing.assert_allclose(placed.q, [0.0, 0.5, 0.1], rtol=0, atol=1e-6)
 
 
 def test_rows_that_depend_on_time_or_not_linearly_on_velocity_are_met() -> None:

@@ -22,7 +22,7 @@ from contactlab.simulation import (
     WorldBuilder,
 )
 from contactlab.view.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
-from contactlab.view.drawing.parts import BODIES, FIXED, MODE_COLORS, srgb_to_linear
+from contactlab.view.drawing.parts import BODIES, FIXED
 from contactlab.view.drawing.stage import center_of_mass
 
 
@@ -83,14 +83,6 @@ def test_arrows_are_as_long_as_the_scale_says():
     assert arrows.carrying.tolist() == [True, True, True, False]
     assert str(ForceScale(per_newton=0.1, longest=0.7)) == "1 N per 0.1 m of arrow"
     assert str(ForceScale(per_newton=1e-5, longest=0.7)) == "10 kN per 0.1 m of arrow"
-
-
-@pytest.mark.parametrize("color", MODE_COLORS.values())
-def test_a_colour_of_light_looks_as_the_legend_says(color):
-    """A screen that brightens it (by the formula of sRGB) shows the colour meant, to 2 of 255."""
-    light = np.array(srgb_to_linear(color)) / 255.0
-    shown = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
-    assert np.abs(255.0 * shown - color).max() < 2.0
 
 
 def test_shown_steps_are_spread_in_time() -> None:

@@ -64,6 +64,16 @@ def test_block_slides_to_rest_at_its_time_and_place():
     assert np.abs(recording.gaps[:, ::2]).max() < 1e-12
 
 
+@pytest.mark.parametrize("ratio", [0.99, 1.01])
+def test_brick_on_its_slope(ratio):
+    """Friction just below tan theta gives the acceleration g (sin - mu cos); friction just above it gives none."""
+    theta = math.radians(20.0)
+    mu = ratio * math.tan(theta)
+    recording = EventDriven().run(scenes.incline(theta, mu), 0.2)
+    wanted = max(0.0, 0.2 * G * (math.sin(theta) - mu * math.cos(theta)))
+    assert np.linalg.norm(recording.v[-1, :3]) == pytest.approx(wanted, abs=1e-10)
+
+
 def test_ball_bounces_as_often_as_it_must_and_rests():
     """Apex n at h e^(2 n); at rest from the Zeno time t0 (1 + e) / (1 - e) on."""
     h, e = 1.0, 0.5

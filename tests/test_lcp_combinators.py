@@ -64,6 +64,14 @@ def test_regularized_solves_the_original_problem() -> None:
     assert lcp.solve(definite(4), lcp.Regularized(lcp.Lemke())).regularization == 0.0
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_shifts_are_in_units_of_M(scale: float) -> None:
+    """The same exponents work for any unit of M."""
+    result = lcp.solve(lcp.LCP(scale * SKEW.M, SKEW.q), lcp.Regularized(WantsDiagonal(), exponents=(-10,)))
+    assert result.solved
+    assert result.regularization == pytest.approx(1e-10 * 3.0 * scale)
+
+
 def test_regularized_without_polish_accepts_only_small_shifts() -> None:
     """A large shift changes the solution: unpolished it is refused on the original data."""
     assert lcp.solve(SKEW, lcp.Regularized(WantsDiagonal(), exponents=(-14,), polish=False)).solved

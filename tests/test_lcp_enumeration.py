@@ -1,5 +1,7 @@
 """All solutions, by enumeration of bases and by branching: continua, known counts, proofs and honest limits."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -170,6 +172,13 @@ def test_independent_blocks_multiply() -> None:
     assert found.count == 2**30
     z = next(iter(found))
     assert lcp.residuals(lcp.LCP(M, np.tile([1.0, 1.0], 30)[order]), z).solved()
+
+
+def test_a_pickled_set_has_the_same_solutions() -> None:
+    """Solutions of an LCP and of a BoxLCP are formed again after a round trip."""
+    for problem in (lcp.LCP(np.eye(2), [-1.0, 1.0]), lcp.BoxLCP(np.eye(2), [-1.0, 1.0], [0.0, 0.0], [0.5, 2.0])):
+        found = lcp.all_solutions(problem)
+        np.testing.assert_array_equal(list(pickle.loads(pickle.dumps(found))), list(found))
 
 
 def test_no_solution_is_proven() -> None:

@@ -78,3 +78,14 @@ def test_a_matrix_that_memory_cannot_hold_is_refused_in_words(monkeypatch, solve
         ("data", lambda: ConstraintSolver(solver).solve_discretized_problem(tower(3, gammaE=np.full(3, 1e-3)), H)),
     )
     assert ConstraintSolver(EqualCompliance()).solve_discretized_problem(tower(60), H).result.solved
+
+
+def test_a_matrix_that_the_system_refuses_is_the_same_error(monkeypatch):
+    """A MemoryError of the assembly becomes the error that names the size."""
+
+    def refuse(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(discretized_lcp, "assemble_lcp", refuse)
+    with pytest.raises(ProblemDataError, match="n = 12 variables"):
+        ConstraintSolver(lcp.Lemke()).solve_discretized_problem(tower(2), H)

@@ -184,6 +184,16 @@ TEXT_FRICTION = """<mujoco><option timestep="0.002"/><worldbody><geom name="floo
 </worldbody><keyframe><key name="sliding" qpos="0 0 0.1 1 0 0 0" qvel="2 0 0 0 0 0"/></keyframe></mujoco>"""
 
 
+@pytest.mark.parametrize(("floor", "box", "speed"), [("1", "1", 2.0), ("3", "1", 0.038), ("1", "3", 0.038)])
+def test_two_frictionless_geoms_slide_on(tmp_path, floor, box, speed):
+    """After 0.2 s a box keeps its 2 m/s, unless one of the two geoms has friction."""
+    file = tmp_path / "model.xml"
+    file.write_text(TEXT_FRICTION.format(floor=f'condim="{floor}"', box=f'condim="{box}"'))
+    scene = load_mjcf(file, keyframe="sliding")
+    recording = simulate(scene.world, TimeStepping(0.002), steps=100)
+    assert recording.v[-1, 0] == pytest.approx(speed, abs=1e-9)
+
+
 def test_pairs_mix_as_in_mujoco(tmp_path):
     """For all condims and priorities, if both geoms have one friction or the priority decides."""
     kinds = [(condim, priority) for condim in (1, 3) for priority in (-1, 0, 1)]

@@ -135,6 +135,23 @@ def test_unreachable_points(target, error):
     assert result.iterations <= 300
 
 
+@pytest.mark.parametrize("length", [1e-4, 1e3])
+def test_lengths_of_any_size(length):
+    """A gripper of tenths of millimetres and a crane of kilometres reach their targets."""
+    model, tip = arm(6, length), [0.0, 0.0, length]
+    q = np.random.default_rng(1).uniform(-1.0, 1.0, 6)
+    target = PointTarget("l5", tip, point_position(model, q, "l5", tip))
+    assert inverse_kinematics(model, np.zeros(6), [target], tolerance=1e-9 * length).converged
+
+
+def test_a_joint_at_its_limit_leaves_it_again():
+    """The arm starts at limits that point away from the target, and still reaches it."""
+    model, limits = planar(), (np.zeros(3), np.full(3, 2.0))
+    target = PointTarget("l2", [1.0, 0, 0], point_position(model, [0.5, 1.0, 0.7], "l2", [1.0, 0.0, 0.0]))
+    for corner in limits:
+        assert inverse_kinematics(model, corner, [target], limits=limits).converged
+
+
 def test_limits_are_kept():
     """Poses within the limits are found within them; q0 outside is moved in; beyond them the nearest is on one."""
     model = arm()

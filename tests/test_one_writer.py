@@ -60,6 +60,15 @@ def test_a_run_within_a_run_is_refused(tmp_path):
     assert same(run, simulate(scenes.tumble(), STEPPER, steps=20))
 
 
+def test_a_refused_resume_leaves_no_folder(tmp_path):
+    """A packed record of another run remains the only file."""
+    path = tmp_path / "a.npz"
+    simulate(scenes.block(0.3, 1.0), STEPPER, steps=3, path=path)
+    with pytest.raises(RecordError, match="record of another"):
+        simulate(scenes.tumble(), STEPPER, steps=9, path=path, resume=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.npz"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="patches fcntl")
 def test_where_the_file_system_has_no_locks_the_owner_decides(tmp_path, monkeypatch):
     """Alive: refused; dead on this host: taken over; of another host, or no owner: kept, unless a request takes it."""

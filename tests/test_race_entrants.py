@@ -17,7 +17,6 @@ from contactlab.lab.racing import ALL_PEERS, entrant_of
 from contactlab.lab.racing.entrant import limited, peers_of, solver_from
 from contactlab.lab.racing.external_solvers import SiconosLCP
 from contactlab.lab.racing.kinds import kind_of, problem_class_of
-from lcp import conformance
 
 OWN = """
 from dataclasses import dataclass
@@ -187,13 +186,3 @@ def test_siconos_is_spoken_to_as_documented(monkeypatch: pytest.MonkeyPatch) -> 
     assert result.iterations == 5
     assert seen == {"identifier": 200, "tolerance": 1e-8, "most": 77}
     assert lcp.solve(problem, SiconosLCP(method="NOTHING")).status is lcp.Status.UNSUITABLE
-
-
-def test_the_page_on_own_solvers_says_what_is_so(tmp_path: Path) -> None:
-    """Its solver is taken from the page, solves, and passes the conformance tests."""
-    text = (Path(__file__).parents[1] / "docs" / "your_own_solver.md").read_text(encoding="utf-8")
-    file = tmp_path / "page.py"
-    file.write_text(text.split("```python\n")[1].split("```")[0])
-    solver = entrant_of(f"{file}:FixedPoint(step=0.2)").solver
-    assert lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]), solver).solved
-    conformance.check(type(solver)(), problems=1).raise_for_failures()

@@ -160,6 +160,17 @@ def test_a_damaged_chunk_is_named_and_nothing_is_made_worse(tmp_path, whole):
     assert same(Recording.open(path), whole.first(60))
 
 
+def test_a_bit_changed_after_the_opening_is_reported(tmp_path):
+    """Numbers are compared with their checksum when they are read."""
+    path = tmp_path / "a.npz"
+    npz_files.write_npz(path, {"one": npz_files.Source.of(np.arange(7.0))}, compress=False)
+    file, content = npz_files.NpzFile(path, RecordError), bytearray(path.read_bytes())
+    content[file.members["one"].start] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RecordError, match="checksum"):
+        file.read("one")
+
+
 @pytest.mark.parametrize("when", ["meta", "chunk", "pack"])
 def test_a_full_disk_is_told_and_what_was_written_stands(when, tmp_path, monkeypatch, whole):
     """The error names file and reason; the record opens up to there; with free space the run resumes."""
@@ -210,3 +221,10 @@ def test_a_record_that_is_long_enough_is_returned(tmp_path, whole):
     assert same(simulate(scenes.tumble(), STEPPER, steps=100, path=path, resume=True), whole)
     assert same(simulate(scenes.tumble(), STEPPER, steps=40, path=path, resume=True), whole)
     assert same(Recording.open(path), whole)
+
+
+def test_a_copy_elsewhere_goes_on_too(tmp_path, whole):
+    """The record holds no path: its chunks can be moved and renamed."""
+    unfinished(tmp_path / "run.npz")
+    chunk_folder(tmp_path / "run.npz").rename(chunk_folder(tmp_path / "b.npz"))
+    assert same(simulate(scenes.tumble(), STEPPER, steps=100, path=tmp_path / "b.npz", resume=True), whole)

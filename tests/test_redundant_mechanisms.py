@@ -54,6 +54,15 @@ def test_rows_of_which_nothing_is_known_are_judged_as_numpy_does(small: float) -
     np.testing.assert_allclose(v_plus, [0.0, 0.0 if rank == 2 else 1.0], atol=1e-12)
 
 
+def test_rank_depends_on_the_scales_of_rows_and_not_on_masses() -> None:
+    """A row of 1e-12 counts where its scale is as small. A gram and a ton in one row count alike."""
+    G = np.array([[1.0, 0.0], [0.0, 1e-12]])
+    for scale, rank in (([1.0, 1.0], 1), ([1.0, 1e-12], 2)):
+        assert factor_bilateral_rows(G, G.copy(), np.array(scale), np.zeros(2)).rank == rank
+    G = np.array([[1.0, 1.0], [1.0, 0.0]])
+    assert factor_bilateral_rows(G, G / [1e-3, 1e6]).rank == 2
+
+
 def test_scales_and_errors_are_checked_and_kept(tmp_path) -> None:
     """Problem data refuse scales that are not positive and errors without scales; files give back what they hold."""
     given = {"M": np.eye(2), "G": [[1.0, 0.0]]}

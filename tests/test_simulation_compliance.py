@@ -8,6 +8,7 @@ import simulation_scenes as scenes
 from scene_texts import CUBE, write
 
 from contactlab.collision import combine_compliance
+from contactlab.constraint_solver.softening import spring_damper
 from contactlab.simulation import (
     HalfSpace,
     Material,
@@ -86,6 +87,16 @@ def test_erp_lets_a_penetration_decay_geometrically():
     np.testing.assert_allclose(recording.q[:, 2] - RADIUS, wanted, rtol=1e-9, atol=1e-15)
     still = simulate(world, TimeStepping(1e-2, projection=False), steps=40)
     np.testing.assert_allclose(still.q[:, 2] - RADIUS, -1e-4, rtol=1e-9)
+
+
+def test_erp_and_cfm_of_the_stepper_are_a_spring_and_a_damper():
+    """The motion is the same as with the equivalent stiffness and dissipation of the material."""
+    h, erp, cfm = 2e-3, 0.4, 1e-3
+    spring = spring_damper(h, gamma=cfm, erp=erp)
+    soft = Material(0.3, stiffness=float(spring.stiffness), dissipation=float(spring.dissipation))
+    one = simulate(ball(Material(0.3)), TimeStepping(h, erp=erp, cfm=cfm, projection=False), steps=200)
+    other = simulate(ball(soft), TimeStepping(h), steps=200)
+    np.testing.assert_allclose(one.q, other.q, rtol=0, atol=1e-13)
 
 
 def test_a_wrong_stiffness_does_not_verify():

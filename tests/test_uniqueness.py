@@ -93,6 +93,18 @@ def test_a_rod_in_painleves_region_has_three_velocities():
     assert motion_is_unique(rod_on_the_ground(0.1, 1.0, mu=1.0)).unique is True
 
 
+@pytest.mark.parametrize("u_n", [0.1, -0.1])
+def test_units_and_coordinates_change_no_verdict(u_n):
+    """Lengths are in mm and masses in t."""
+    data, unit, inverse = rod_on_the_ground(u_n, 1.0), np.diag([1e3, 1e3, 1.0]), np.diag([1e-3, 1e-3, 1.0])
+    J, Mv = data.blocks().J @ inverse * 1e3, 1e-3 * inverse @ data.blocks().Mv
+    other = ConstraintVelProblemData(M=1e-3 * inverse @ ROD @ inverse, Mv=Mv, N=J[:1], F=J[1:], mu=[2.0], r=[1])
+    one, two = motion_is_unique(data), motion_is_unique(other)
+    assert one.verdict is two.verdict
+    for v in one.velocities:
+        assert min(np.abs(unit @ v - w).max() for w in two.velocities) < 1e-6
+
+
 def test_a_ladder_hits_floor_and_wall_at_once():
     """Halm and Posa: from one state it stops completely, or continues along the floor."""
     data = ladder(1.4, [-0.14, -0.33, 1.22], 1.0)

@@ -230,7 +230,7 @@ _FOREIGN: dict[str, dict[str, str]] = {
         "contactlab.multibody.spatial.Transform": "SE3",
         "contactlab.multibody.spatial.quaternion.exp": "exp3",
         "contactlab.multibody.spatial.quaternion.log": "log3",
-        "contactlab.collision.detection": "computeCollisions",
+        "contactlab.collision.detection.collide": "computeCollisions",
         "contactlab.collision.detection.distance": "computeDistances",
         _CONSTRAINTS + "ConstraintSet": "RigidConstraintModel initConstraintDynamics",
         _CONSTRAINTS + "forward_dynamics_constraints": "constraintDynamics",

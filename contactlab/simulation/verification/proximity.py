@@ -147,7 +147,10 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
         # The convex combination closest to the origin: nonnegative least squares of D' w = 0 and sum w = 1, scaled.
         D = B - A
         size = float(np.linalg.norm(D, axis=1).max()) or 1.0
-        weights = nnls(np.vstack((D.T, np.full(len(D), size))), np.array([0.0, 0.0, 0.0, size]), maxiter=1000)[0]
+        try:
+            weights = nnls(np.vstack((D.T, np.full(len(D), size))), np.array([0.0, 0.0, 0.0, size]), maxiter=1000)[0]
+        except RuntimeError:  # no convergence, for points that are nearly equal
+            break
         weights /= weights.sum()
         A, B, weights = A[weights > 0.0], B[weights > 0.0], weights[weights > 0.0]
         pa, pb = weights @ A, weights @ B

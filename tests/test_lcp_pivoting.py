@@ -29,13 +29,6 @@ def test_large_semidefinite_problems_need_removals_and_redundant_indices(seed: i
     assert np.allclose(result.w, lcp.solve(problem, lcp.Lemke()).w, atol=1e-6)
 
 
-def test_a_block_that_stops_being_symmetric_keeps_its_factors() -> None:
-    """The block of the first two unknowns is symmetric, and the whole matrix is not."""
-    M = np.array([[2.0, 1.0, 1.0], [1.0, 2.0, 1.0], [-1.0, -1.0, 2.0]])
-    result = lcp.solve(lcp.LCP(M, -M @ [1.0, 2.0, 3.0]), ActiveSetPivoting())
-    np.testing.assert_allclose(result.z, [1.0, 2.0, 3.0], rtol=1e-14)
-
-
 def test_an_energy_without_bound_is_no_proof_for_indefinite_matrices() -> None:
     """M = -1, q = -1 is infeasible, M = [[0, 3], [3, 0]] with q = (-1, -1) is not: only the first may be said so."""
     assert lcp.solve(lcp.LCP([[-1.0]], [-1.0]), ActiveSetPivoting()).status is Status.INFEASIBLE

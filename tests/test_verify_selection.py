@@ -195,6 +195,13 @@ def test_boxes_on_a_tilting_plate_have_the_forces_that_their_record_says(frictio
     assert verify(recording, every=5).holds
 
 
+def test_the_kernels_mark_by_the_tolerance_that_is_stated():
+    """One number, in two places: kernels do not import the certificate."""
+    from lcp.contacts.kernels import active_set as kernels
+
+    assert kernels.SELECTED_WITHIN == SELECTED_WITHIN
+
+
 @pytest.mark.slow
 def test_a_hundred_balls_are_verified_within_forty_times_their_run():
     """Every step of a second."""

@@ -55,8 +55,9 @@ _SPARE = threading.local()
 def _prepared(world: World, stepper: TimeStepping) -> Prepared:
     """Return the arrays of a world: those of the thread's last `rollout` if it was of this world and stepper."""
     last: Prepared | None = getattr(_SPARE, "left", (None, []))[0]
-    same = last is not None and last.world is world and last.stepper is stepper.in_world(world)
-    return last if last is not None and same else prepare(world, stepper)
+    if last is not None and last.world is world and last.stepper is stepper.in_world(world):
+        return last
+    return prepare(world, stepper)
 
 
 class BatchWorlds:

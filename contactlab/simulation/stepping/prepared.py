@@ -82,14 +82,6 @@ class StateArrays(ArrayTuple):
             tau=self.previous_tau,
         )
 
-    def copy_from(self, other: StateArrays) -> None:
-        """Copy the state of other arrays, whose contacts fit."""
-        count = int(other.contacts.item())
-        for name, own, given in zip(self._fields, self, other, strict=True):
-            part = slice(count if name.startswith("contact_") else None)
-            if own.size:
-                own[part] = given[part]
-
 
 # A world never changes, so its arrays are made once, and kept as long as it exists.
 _ARRAYS: WeakKeyDictionary[World, WorldArrays] = WeakKeyDictionary()

@@ -103,12 +103,8 @@ ACTIVE_SET: Final = 1
 PROXIMAL_POINT: Final = 7
 INTERIOR_POINT: Final = 8
 REST: Final = 9
-#: Their codes in the order of `lcp.contacts.strategies.STRATEGY_NAMES`.
-STRATEGY_CODES: Final = (REUSE, ACTIVE_SET, INTERIOR_POINT, PROXIMAL_POINT, REST)
 #: No strategy found forces.
 NO_STRATEGY: Final = -1
-#: All strategies are enabled.
-ALL_STRATEGIES: Final = 1 << REUSE | 1 << ACTIVE_SET | 1 << INTERIOR_POINT | 1 << PROXIMAL_POINT | 1 << REST
 
 # Circular cones use five of the turns of INTERIOR_POINT, because later starts of the homotopy do not help them.
 CONE_TURNS: Final = 5

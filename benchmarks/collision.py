@@ -25,7 +25,7 @@ from contactlab.collision.detection import coal_object
 from contactlab.collision.detection.kernels.collide_pair import collide_pair
 from contactlab.collision.detection.kernels.support import all_bounds
 from contactlab.collision.detection.kernels.sweep_and_prune import candidates
-from contactlab.collision.kernels.layout import CONTACT, ContactBuffer, Posed, Workspace
+from contactlab.collision.kernels import CONTACT, ContactBuffer, Posed, Workspace
 from contactlab.collision.shapes.shape import pack_shapes, pose_row, workspace
 from contactlab.multibody.spatial import Transform
 from lcp.kernels import kernel

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contactlab.collision import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
     from contactlab.constraint_solver.certificate import ForceChoice
-    from contactlab.constraint_solver.model_problem.building import problem_data_from
+    from contactlab.constraint_solver.model_problem import problem_data_from
     from contactlab.constraint_solver.quadratic_programs import ConvexRelaxation, StaggeredProjections
     from contactlab.constraint_solver.solver import ConstraintSolveError, ConstraintSolver
     from contactlab.constraint_solver.strategy_solver import EqualCompliance
@@ -52,7 +52,7 @@ _NAMES = {
     "contactlab.simulation.verification": "verify",
     "contactlab.constraint_solver.certificate": "ForceChoice",
     "contactlab.constraint_solver": "ConstraintSolveError ConstraintSolver",
-    "contactlab.constraint_solver.model_problem.building": "problem_data_from",
+    "contactlab.constraint_solver.model_problem": "problem_data_from",
     "contactlab.constraint_solver.quadratic_programs": "ConvexRelaxation StaggeredProjections",
     "contactlab.constraint_solver.strategy_solver": "EqualCompliance",
     "problem_data": "ConstraintAccelProblemData ConstraintVelProblemData",

@@ -8,7 +8,7 @@ import pytest
 
 from contactlab.collision.detection import collide, distance
 from contactlab.collision.detection.kernels.gjk import triangle_weights
-from contactlab.collision.kernels.layout import CLOSEST_POINT_FEATURE
+from contactlab.collision.kernels import CLOSEST_POINT_FEATURE
 from contactlab.simulation import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, PlacedShape, Sphere, Transform
 
 HERE = Transform()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from contactlab.collision import ContactError, check_edges, edge_directions
-from contactlab.constraint_solver.kernels.laws import rigid_contact_law
+from contactlab.constraint_solver.kernels import rigid_contact_law
 
 normals = (
     arrays(float, 3, elements=st.floats(-1.0, 1.0))

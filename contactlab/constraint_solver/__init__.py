@@ -8,9 +8,8 @@
 
 from typing import TYPE_CHECKING
 
-from contactlab.constraint_solver.model_problem import drives
+from contactlab.constraint_solver.model_problem import drives, problem_data_from
 from contactlab.constraint_solver.model_problem.branches import Delassus, delassus
-from contactlab.constraint_solver.model_problem.building import problem_data_from
 from contactlab.constraint_solver.model_problem.contact_geometry import ContactPoint
 from contactlab.constraint_solver.model_problem.drives import *  # noqa: F403  # its __all__
 from contactlab.constraint_solver.model_problem.inputs import Row, RowTable

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraint_solver.model_problem.drives import Drive
-from contactlab.derivatives.kernels.layout import AT_CONE, NEARLY_STICKING, NEXT_EDGE, ON_KINK
+from contactlab.derivatives.kernels import AT_CONE, NEARLY_STICKING, NEXT_EDGE, ON_KINK
 from contactlab.multibody import RigidInertia
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array
 from contactlab.multibody.spatial.errors import MultibodyError, close_names
@@ -24,7 +24,7 @@ from contactlab.simulation.world.world import World
 #: The one-sided derivative along a change of the start, and of tau.
 Along = Callable[[FloatArray, FloatArray], FloatArray]
 
-#: Reason why a piece ends, by number of `kernels.layout`.
+#: Reason why a piece ends, by number of `kernels`.
 REASONS = (
     "gap at zero: held is given, else it opens",
     "touches without load",

@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.derivatives.kernels import layout
+from contactlab.derivatives import kernels as layout
 from contactlab.derivatives.linearization import Kink, Linearization, NearbyKinks, Parameter, parameter
 from contactlab.derivatives.memory import Differentiator
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.derivatives.kernels import layout
-from contactlab.derivatives.kernels.layout import FASTEST, FORCE, GAMMA, RATE, DerivativeWork
+from contactlab.derivatives import kernels as layout
+from contactlab.derivatives.kernels import FASTEST, FORCE, GAMMA, RATE, DerivativeWork
 from contactlab.derivatives.linearization import Parameter
 from contactlab.multibody import difference, integrate, mass_matrix
-from contactlab.multibody.constraints.kernels.kkt_codes import row_rates_size
-from contactlab.multibody.kernels.codes import work_size
+from contactlab.multibody.constraints.kernels import row_rates_size
+from contactlab.multibody.kernels import work_size
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.stepping.kernels.layout import TREE_DOF
 from contactlab.simulation.stepping.prepared import layout_difference, prepare, world_arrays
@@ -101,7 +101,7 @@ def _add_joint_row(
     stop is the derivative of its position in the step; it is zero for equations, and for corrections at the maximum
     speed.
     """
-    from contactlab.constraint_solver.kernels.laws import LIMIT, LOOP, MIMIC
+    from contactlab.constraint_solver.kernels import LIMIT, LOOP, MIMIC
     from contactlab.simulation.stepping.kernels.blocks import STOP_PROJECTION_RATE
 
     joints, nv = driver.joints, m.v.size

@@ -311,7 +311,7 @@ def solve_compressed(
     Restitution that depends on speed is evaluated at the initial speed; a contact that does not approach has the
     restitution of the fastest.
     """
-    from contactlab.impact.kernels.compression import DONE, JAMMED, compress
+    from contactlab.impact.kernels import DONE, JAMMED, compress
 
     b, collisions = problem.blocks, problem.collisions
     n = len(collisions)

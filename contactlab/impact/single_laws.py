@@ -322,7 +322,7 @@ class TangentialCompliance(SequentialLaw):
 
         Raise `NoSeparationError` if no impulse of this law separates the bodies.
         """
-        from contactlab.impact.kernels.compression import solve_two_springs
+        from contactlab.impact.kernels import solve_two_springs
 
         n = len(u)
         W, after, p, work = np.zeros((1, 3, 3)), np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1)

@@ -6,7 +6,7 @@ of q.
 
 - Links: For the kernels a body is broken up into links, one for each elementary motion. A composite or Euler joint is
   a chain of links without mass in between, and fixed bodies belong to the link they are fixed to. So all joints need
-  the codes of `kernels.codes`, and no algorithm has a case for composite joints.
+  the codes of `contactlab.multibody.kernels`, and no algorithm has a case for composite joints.
 - Memory: A packed model is one buffer of integers and one of floats, which kernels cut into views. Separate arrays
   would cost more to pass than the computation.
 - Frames: Spatial vectors have the angular part first. Inside the kernels they are in world axes, about the origin of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, SINGULAR
+from contactlab.multibody.kernels import GOOD, NOT_FINITE, SINGULAR
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array
 from contactlab.multibody.spatial.errors import MultibodyError
 

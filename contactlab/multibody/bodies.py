@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody import kernels as codes
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
-from contactlab.multibody.kernels import codes
 from contactlab.multibody.spatial.arrays import FloatArray, read_only
 from contactlab.multibody.spatial.errors import MultibodyError
 from contactlab.multibody.spatial.inertia import RigidInertia

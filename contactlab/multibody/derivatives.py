@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import ON_STACK, Entry, kernels, single_signature
 from contactlab.multibody.joints import evaluated
-from contactlab.multibody.kernels.codes import (
+from contactlab.multibody.kernels import (
     CUSTOM_RATES,
     GOOD,
 )

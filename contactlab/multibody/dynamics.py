@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import ON_STACK, checked_vector, fast_entry, kernels
-from contactlab.multibody.kernels.codes import (
+from contactlab.multibody.kernels import (
     GOOD,
 )
 from contactlab.multibody.kinematics import (

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.kernels import codes
+from contactlab.multibody import kernels as codes
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, set_fields, unit_axis
 from contactlab.multibody.spatial.errors import MultibodyError, check_type
 from contactlab.multibody.spatial.transform import Transform
@@ -44,7 +44,7 @@ _NONE = np.zeros(3)
 class Elementary:
     """One elementary motion that the kernels support."""
 
-    kind: int  # a code of `contactlab.multibody.kernels.codes`
+    kind: int  # a code of `contactlab.multibody.kernels`
     #: w, t: Direction of rotation and of shift, (3,) each, in joint axes; zero if the kind has none.
     w: FloatArray
     t: FloatArray

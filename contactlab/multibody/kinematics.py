@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure, kernels
 from contactlab.multibody.joints import evaluated
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
+from contactlab.multibody.kernels import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.multibody.spatial.errors import MultibodyError, check_type, check_whole

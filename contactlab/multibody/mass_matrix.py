@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import ON_STACK, check_finite, checked, fast_entry, kernels, singular_joint
-from contactlab.multibody.kernels.codes import (
+from contactlab.multibody.kernels import (
     GOOD,
     SINGULAR,
 )

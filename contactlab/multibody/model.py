@@ -10,7 +10,7 @@ import numpy as np
 
 from contactlab.multibody.bodies import WORLD, BodySpec, JointLimits, dof_text, joint_mark, positions, tree_text
 from contactlab.multibody.joints import FloatingBase, Spherical, evaluated
-from contactlab.multibody.kernels.codes import columns_start
+from contactlab.multibody.kernels import columns_start
 from contactlab.multibody.packing import PackedModel, pack
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
 from contactlab.multibody.spatial.errors import MultibodyError, close_names

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from contactlab.multibody import kernels as codes
 from contactlab.multibody.bodies import WORLD, BodySpec
 from contactlab.multibody.joints import CustomJoint
-from contactlab.multibody.kernels import codes
-from contactlab.multibody.kernels.codes import STACK, work_size
+from contactlab.multibody.kernels import STACK, work_size
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.multibody.spatial.errors import MultibodyError
 from contactlab.multibody.spatial.inertia import RigidInertia, round_off

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.collision.kernels.layout import CONTACT, HALF_SPACE, HEIGHT_FIELD, POSE, ContactBuffer
+from contactlab.collision.kernels import CONTACT, HALF_SPACE, HEIGHT_FIELD, POSE, ContactBuffer
 from contactlab.collision.shapes import (
     BodyShape,
     Box,

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import add, cross, dot, linear, norm, put, subtract, times, vector
+from contactlab.multibody.spatial.kernels import add, cross, dot, linear, norm, put, subtract, times, vector
 from lcp.kernels import kernel
 
 

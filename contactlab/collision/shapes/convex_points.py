@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.collision.kernels import layout
-from contactlab.collision.kernels.layout import CONVEX, MAX_FACE, MAX_POINTS
+from contactlab.collision import kernels as layout
+from contactlab.collision.kernels import CONVEX, MAX_FACE, MAX_POINTS
 from contactlab.collision.shapes.shape import PackedShape, Points, Shape, SurfaceMesh, balls, faces, flat
 from contactlab.multibody.spatial import RigidInertia
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, set_fields

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from contactlab.collision.kernels import layout
+from contactlab.collision import kernels as layout
 from contactlab.multibody.spatial import RigidInertia
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_number
 from contactlab.multibody.spatial.errors import ContactError, check_type
@@ -139,7 +139,7 @@ class BodyShape(Protocol):
 
 
 class PackedShape(NamedTuple):
-    """A shape for the kernels; `contactlab.collision.kernels.layout` describes the columns."""
+    """A shape for the kernels; `contactlab.collision.kernels` describes the columns."""
 
     #: kind, sizes: Code of the kind and row of sizes.
     kind: int
@@ -200,7 +200,7 @@ class PlacedShape:
 
 
 class PackedShapes(NamedTuple):
-    """Structure of arrays with the columns of `kernels.layout`. Not to be modified.
+    """Structure of arrays with the columns of `contactlab.collision.kernels`. Not to be modified.
 
     Attributes
     ----------

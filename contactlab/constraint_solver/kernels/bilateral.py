@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from contactlab.multibody.constraints.kernels import RANK_TOLERANCE
 from contactlab.multibody.constraints.kernels.factorizations import (
     factor,
     largest_entry,
@@ -23,9 +24,8 @@ from contactlab.multibody.constraints.kernels.factorizations import (
     targets,
     zero_floor,
 )
-from contactlab.multibody.constraints.kernels.kkt_codes import RANK_TOLERANCE
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import fill
+from contactlab.multibody.spatial.kernels import fill
 from lcp.compiler.views import view_2d
 from lcp.contacts.kernels.condition_scales import keep_worst, min_rate_scale
 from lcp.contacts.kernels.contact_system import dot_range, row_ranges, sparse_dot

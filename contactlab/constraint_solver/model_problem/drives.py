@@ -23,7 +23,7 @@ _CLASSES = ("L", "G", "G or B", "B")
 
 
 class RowKind(IntEnum):
-    """Kind of a joint row; the numbers that kernels use are also in `contactlab.constraint_solver.kernels.laws`.
+    """Kind of a joint row; the numbers that kernels use are also in `contactlab.constraint_solver.kernels`.
 
     Attributes
     ----------

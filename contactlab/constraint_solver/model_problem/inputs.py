@@ -18,7 +18,7 @@ from contactlab.constraint_solver.model_problem.joint_limit_rows import BoundedR
 from contactlab.constraint_solver.model_problem.options import BridgeError, Stabilisation, Thresholds
 from contactlab.multibody.constraints import ConstraintSet, baumgarte_term
 from contactlab.multibody.constraints.evaluation import evaluated
-from contactlab.multibody.constraints.kernels.kkt_codes import (
+from contactlab.multibody.constraints.kernels import (
     BAUMGARTE,
     GAMMA,
     JACOBIAN,

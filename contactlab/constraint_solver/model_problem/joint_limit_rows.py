@@ -142,7 +142,7 @@ class BoundedRow:
 
     def terms(self, h: float) -> tuple[float, float, float, float]:
         """Return k, gamma and the bounds of its row over a step."""
-        from contactlab.constraint_solver.kernels.laws import bounded_law
+        from contactlab.constraint_solver.kernels import bounded_law
 
         one = self.term
         return bounded_law(self.error, self.target, one.low, one.high, h, one.stiffness, one.damping, one.speed)

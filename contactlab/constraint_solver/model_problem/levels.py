@@ -335,7 +335,7 @@ def _terms(
     p: ProblemInputs, springs: list[_Spring], gaps: FloatArray, rates: FloatArray, free: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return k and gamma of unilateral rows with gaps, rates at v, and rates at the velocity without constraints."""
-    from contactlab.constraint_solver.kernels.laws import unilateral_law
+    from contactlab.constraint_solver.kernels import unilateral_law
 
     k, gamma, restitution_threshold = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.restitution_threshold
     for i, spring in enumerate(springs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contactlab.collision.kernels.contact_rows import planar_tangents
-from contactlab.derivatives.kernels.layout import (
+from contactlab.derivatives.kernels import (
     AXES,
     BOUND,
     FORCE,
@@ -12,12 +12,12 @@ from contactlab.derivatives.kernels.layout import (
     SPIN,
     DerivativeWork,
 )
-from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import column_rates
 from contactlab.multibody.kernels.kinematics import fill_frames, velocity_of_point
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.spatial.arrays import Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     add_spatial,
     copy,

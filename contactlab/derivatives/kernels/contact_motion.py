@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from contactlab.collision import kernels as shapes
 from contactlab.collision.detection.kernels.collide_pair import collide_pair
-from contactlab.collision.kernels import layout as shapes
-from contactlab.derivatives.kernels.layout import DerivativeWork
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.derivatives.kernels import DerivativeWork
+from contactlab.multibody.spatial.kernels import (
     add,
     copy,
     cross,

@@ -11,16 +11,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.derivatives.kernels.contact_frames import (
-    add_motion_at,
-    axis,
-    axpy,
-    dot,
-    fill_columns,
-    force_of,
-    relative_motion,
-)
-from contactlab.derivatives.kernels.layout import (
+from contactlab.derivatives.kernels import (
     CONE,
     CONTACT,
     FEATURE,
@@ -34,9 +25,18 @@ from contactlab.derivatives.kernels.layout import (
     SPIN,
     DerivativeWork,
 )
+from contactlab.derivatives.kernels.contact_frames import (
+    add_motion_at,
+    axis,
+    axpy,
+    dot,
+    fill_columns,
+    force_of,
+    relative_motion,
+)
 from contactlab.multibody.kernels.kinematics import add_cross_motion
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     copy,
     cross,

@@ -22,16 +22,16 @@ import math
 from typing import Final
 
 from contactlab.collision.kernels.contact_rows import pair_restitution
-from contactlab.constraint_solver.kernels.laws import unilateral_law
+from contactlab.constraint_solver.kernels import unilateral_law
+from contactlab.derivatives.kernels import BOUND, FORCE, RATE, DerivativeWork
 from contactlab.derivatives.kernels.contact_frames import at_start, at_velocity, contact_frames, dot, read_contacts
-from contactlab.derivatives.kernels.layout import BOUND, FORCE, RATE, DerivativeWork
-from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
+from contactlab.multibody.kernels import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
 from contactlab.multibody.kernels.velocity_products import is_free_rotor, limiter_weight, midpoint_spin, rotation_load
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     copy,
     cross,
     linear,
@@ -43,7 +43,7 @@ from contactlab.multibody.spatial.kernels.vectors import (
     vector,
     vector_at,
 )
-from contactlab.multibody.spatial.kernels.vectors import dot as vector_dot
+from contactlab.multibody.spatial.kernels import dot as vector_dot
 from contactlab.simulation.stepping.kernels.arrays import Chunk, Collision, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.simulation.stepping.kernels.free_motion import free_motion, move_tree, turns_fast

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import math
 
-from contactlab.constraint_solver.kernels.laws import LIMIT, LOOP, MIMIC, rigid_contact_law
-from contactlab.derivatives.kernels.contact_frames import axpy, dot
-from contactlab.derivatives.kernels.contact_rates import append_kink
-from contactlab.derivatives.kernels.layout import (
+from contactlab.constraint_solver.kernels import LIMIT, LOOP, MIMIC, rigid_contact_law
+from contactlab.derivatives.kernels import (
     AT_BOUND_OF_ROW,
     AT_CONE,
     BOUND,
@@ -41,6 +39,8 @@ from contactlab.derivatives.kernels.layout import (
     TOUCHING_UNLOADED,
     DerivativeWork,
 )
+from contactlab.derivatives.kernels.contact_frames import axpy, dot
+from contactlab.derivatives.kernels.contact_rates import append_kink
 from contactlab.derivatives.kernels.linear_piece import (
     directions,
     is_circular,
@@ -48,7 +48,7 @@ from contactlab.derivatives.kernels.linear_piece import (
     polygon_corners,
     transverse_direction,
 )
-from contactlab.multibody.spatial.kernels.vectors import copy
+from contactlab.multibody.spatial.kernels import copy
 from contactlab.simulation.stepping.kernels.arrays import Chunk, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import (
     PUSH_RATE,

@@ -16,15 +16,14 @@ from __future__ import annotations
 import math
 
 from contactlab.collision.kernels.contact_rows import pair_restitution
-from contactlab.constraint_solver.kernels.laws import (
+from contactlab.constraint_solver.kernels import (
     LIMIT,
     LOOP,
     MIMIC,
     SPRING,
     unilateral_law,
 )
-from contactlab.derivatives.kernels.contact_frames import axpy, dot
-from contactlab.derivatives.kernels.layout import (
+from contactlab.derivatives.kernels import (
     AT_BOUND,
     BOUND,
     CLOSED_GAP,
@@ -40,7 +39,8 @@ from contactlab.derivatives.kernels.layout import (
     SLIPS,
     DerivativeWork,
 )
-from contactlab.multibody.spatial.kernels.vectors import copy
+from contactlab.derivatives.kernels.contact_frames import axpy, dot
+from contactlab.multibody.spatial.kernels import copy
 from contactlab.simulation.stepping.kernels.arrays import Chunk, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import (
     PROJECTION_RATE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from contactlab.derivatives.kernels import AXES, EPS, FORCE, PER_SPEED, SLIDE, DerivativeWork
 from contactlab.derivatives.kernels.contact_frames import (
     at_start,
     at_velocity,
@@ -16,7 +17,6 @@ from contactlab.derivatives.kernels.contact_motion import contact_motions
 from contactlab.derivatives.kernels.contact_rates import contact_rates, rolling_rates, speed_rates
 from contactlab.derivatives.kernels.impulse_rates import free_rates
 from contactlab.derivatives.kernels.kinks import contact_kinks, joint_kinks
-from contactlab.derivatives.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, DerivativeWork
 from contactlab.derivatives.kernels.linear_piece import (
     contact_unknowns,
     fill_normal_laws,
@@ -30,9 +30,9 @@ from contactlab.derivatives.kernels.linear_piece import (
 from contactlab.derivatives.kernels.piece_changes import MAX_TURNS, choose_gap_sides, cross_first
 from contactlab.derivatives.kernels.system import apply_inverse, solve_island
 from contactlab.multibody.constraints.kernels.row_rates import row_rates
-from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
+from contactlab.multibody.kernels import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.spatial.kernels.vectors import add, copy, cross, dot, times, vector_at
+from contactlab.multibody.spatial.kernels import add, copy, cross, dot, times, vector_at
 from contactlab.simulation.stepping.kernels.arrays import Chunk, Collision, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.layout import ASLEEP, TREE_DOF, Parameters, StepControl
 from lcp.compiler.bound_call import unpack_arguments

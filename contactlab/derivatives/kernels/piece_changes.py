@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.constraint_solver.kernels.laws import LIMIT
-from contactlab.derivatives.kernels.contact_frames import dot
-from contactlab.derivatives.kernels.layout import (
+from contactlab.constraint_solver.kernels import LIMIT
+from contactlab.derivatives.kernels import (
     AT_CONE,
     BOUND,
     CLOSED_GAP,
@@ -32,6 +31,7 @@ from contactlab.derivatives.kernels.layout import (
     TOUCHING_UNLOADED,
     DerivativeWork,
 )
+from contactlab.derivatives.kernels.contact_frames import dot
 from contactlab.derivatives.kernels.linear_piece import (
     directions,
     is_circular,

@@ -18,13 +18,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from contactlab.derivatives.kernels import COMPLIANCE, COMPLIANCE_ERROR, EPS, REDUNDANT, DerivativeWork
 from contactlab.derivatives.kernels.contact_frames import at_velocity, axpy, dot
 from contactlab.derivatives.kernels.contact_rates import speed_rates
-from contactlab.derivatives.kernels.layout import COMPLIANCE, COMPLIANCE_ERROR, EPS, REDUNDANT, DerivativeWork
 from contactlab.derivatives.kernels.linear_piece import unknown_direction
-from contactlab.multibody.kernels.codes import POSES
+from contactlab.multibody.kernels import POSES
 from contactlab.multibody.kernels.mass_matrix import solve_l, solve_lt
-from contactlab.multibody.spatial.kernels.vectors import copy
+from contactlab.multibody.spatial.kernels import copy
 from contactlab.simulation.stepping.kernels.arrays import PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import solve_tree
 from contactlab.simulation.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, FloatArray, IntArray, StepControl

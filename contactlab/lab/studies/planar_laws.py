@@ -169,7 +169,7 @@ def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray
 
 def _two_springs(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float, resolution: float) -> FloatArray:
     """Return the impulses (n, 2) of two springs; the tangential stiffness is the normal one divided by ``eta2``."""
-    from contactlab.impact.kernels.compression import solve_two_springs
+    from contactlab.impact.kernels import solve_two_springs
 
     n = len(u)
     wide, after, p = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))

@@ -18,7 +18,7 @@ from contactlab.multibody.constraints.assembly_solver import (
 )
 from contactlab.multibody.constraints.constraint_set import ConstraintSet
 from contactlab.multibody.constraints.evaluation import check_set, evaluated, time_of, tolerances
-from contactlab.multibody.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
+from contactlab.multibody.constraints.kernels import JACOBIAN, POSITION_ERROR
 from contactlab.multibody.constraints.rows import ConstraintError
 from contactlab.multibody.constraints.solve import nearest_solution, row_space
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics

@@ -17,7 +17,7 @@ from contactlab.multibody.constraints.evaluation import (
     evaluated,
     time_of,
 )
-from contactlab.multibody.constraints.kernels.kkt_codes import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
+from contactlab.multibody.constraints.kernels import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.multibody.constraints.rows import ConstraintError
 from contactlab.multibody.constraints.wrenches import group_wrenches
 from contactlab.multibody.kinematics import kinematics

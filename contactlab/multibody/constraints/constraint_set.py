@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from contactlab.multibody.constraints.custom import CustomConstraint, CustomRows, read_custom
-from contactlab.multibody.constraints.kernels.kkt_codes import motion_size
+from contactlab.multibody.constraints.kernels import motion_size
 from contactlab.multibody.constraints.rows import (
     Baumgarte,
     ConstraintError,

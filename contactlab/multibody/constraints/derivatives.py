@@ -11,7 +11,7 @@ from contactlab.multibody.configuration import integrate
 from contactlab.multibody.constraints.constraint_set import ConstraintSet
 from contactlab.multibody.constraints.evaluation import RowValues, evaluated, fill_custom, time_of, tolerances
 from contactlab.multibody.constraints.forward_dynamics import forward_dynamics_constraints
-from contactlab.multibody.constraints.kernels.kkt_codes import (
+from contactlab.multibody.constraints.kernels import (
     BAUMGARTE,
     GAMMA,
     JACOBIAN,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked_vector, failure
 from contactlab.multibody.constraints.constraint_set import ConstraintSet
-from contactlab.multibody.constraints.kernels.kkt_codes import (
+from contactlab.multibody.constraints.kernels import (
     BAUMGARTE,
     GAMMA,
     JACOBIAN,
@@ -25,7 +25,7 @@ from contactlab.multibody.constraints.kernels.kkt_codes import (
 )
 from contactlab.multibody.constraints.rows import ConstraintError
 from contactlab.multibody.dynamics import nonlinear_effects
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels import GOOD
 from contactlab.multibody.kinematics import Instant, Kinematics, at_configuration, at_state
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
@@ -65,7 +65,7 @@ def time_of(t: float) -> float:
 
 
 def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, want: int, t: float = 0.0) -> RowValues:
-    """Return the rows at q, t [s], and v if ``want``, a sum of bits of `kernels.kkt_codes`, has one of `MOVING`."""
+    """Return the rows at q, t [s], and v if ``want``, a sum of bits of `kernels`, has one of `MOVING`."""
     check_set(model, cs)
     time = time_of(t)
     n, nv, packed = cs.n_rows, model.nv, model.packed

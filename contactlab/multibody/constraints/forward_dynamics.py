@@ -28,7 +28,7 @@ from contactlab.multibody.constraints.evaluation import (
     time_of,
     tolerances,
 )
-from contactlab.multibody.constraints.kernels.kkt_codes import (
+from contactlab.multibody.constraints.kernels import (
     BAUMGARTE,
     GAMMA,
     JACOBIAN,
@@ -46,7 +46,7 @@ from contactlab.multibody.constraints.solve import (
     check_linear_solver,
     residual_of,
 )
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
+from contactlab.multibody.kernels import GOOD, NOT_FINITE
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
 from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix
 from contactlab.multibody.model import Model

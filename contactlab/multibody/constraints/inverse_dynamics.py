@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.multibody.constraints.constraint_set import ConstraintSet
 from contactlab.multibody.constraints.evaluation import ConstrainedSystem, constrained_system, evaluated, tolerances
-from contactlab.multibody.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR, System
+from contactlab.multibody.constraints.kernels import JACOBIAN, POSITION_ERROR, System
 from contactlab.multibody.constraints.rows import ConstraintError
 from contactlab.multibody.constraints.solve import nearest_solution, row_space, solved
 from contactlab.multibody.joints import FloatingBase

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.constraints.evaluation import tolerances
-from contactlab.multibody.constraints.kernels.kkt_codes import RANK_TOLERANCE, System, null_space_size
+from contactlab.multibody.constraints.kernels import RANK_TOLERANCE, System, null_space_size
 from contactlab.multibody.constraints.rows import ConstraintError
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
 

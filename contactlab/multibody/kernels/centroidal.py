@@ -10,7 +10,7 @@ momentum beyond by s x* H + I P and the force by s x* F + I Q + 2 B P. A velocit
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
+from contactlab.multibody.kernels import GOOD, NOT_FINITE, POSES, VELOCITIES
 from contactlab.multibody.kernels.derivatives import (
     column_rates,
     cross_force,
@@ -24,7 +24,7 @@ from contactlab.multibody.kernels.kinematics import fill_frames, poses, velocity
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.mass_matrix import inertia_times, world_inertias
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     add_pairs,
     add_spatial,

@@ -20,7 +20,7 @@ joint within. External forces do not turn with the links, so for them this term 
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW, SPHERICAL, VELOCITIES
+from contactlab.multibody.kernels import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW, SPHERICAL, VELOCITIES
 from contactlab.multibody.kernels.dynamics import accelerations, joint_forces, subtract_external
 from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, motion_in_world, screw_change
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
@@ -35,7 +35,7 @@ from contactlab.multibody.kernels.mass_matrix import (
     world_inertias,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     Pair,
     add,
     add_pairs,

@@ -16,7 +16,7 @@ the articulated inertia per link.
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import (
+from contactlab.multibody.kernels import (
     GOOD,
     NOT_FINITE,
     PER_DOF,
@@ -31,7 +31,7 @@ from contactlab.multibody.kernels.kinematics import fill_frames, poses, velocity
 from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.mass_matrix import world_inertias
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     add_spatial,
     add_to,

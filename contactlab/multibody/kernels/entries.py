@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from contactlab.multibody.kernels import CUSTOM_RATES, CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
 from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns, centroidal_rates
-from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.dynamics import aba, factor_inertia, rnea, solve_inertia
 from contactlab.multibody.kernels.integration import configuration_difference, integrate_configuration
@@ -23,7 +23,7 @@ from contactlab.multibody.kernels.layout import LINKS, NQ, NV, model_and_workspa
 from contactlab.multibody.kernels.mass_matrix import crba
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import copy, fill
+from contactlab.multibody.spatial.kernels import copy, fill
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 

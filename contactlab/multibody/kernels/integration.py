@@ -16,8 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.multibody.kernels.centroidal import rotor_energy, sum_masses, sum_momenta
-from contactlab.multibody.kernels.codes import (
+from contactlab.multibody.kernels import (
     CUSTOM,
     CUSTOM_ROW,
     FLOATING,
@@ -27,11 +26,12 @@ from contactlab.multibody.kernels.codes import (
     VELOCITIES,
     work_size,
 )
+from contactlab.multibody.kernels.centroidal import rotor_energy, sum_masses, sum_momenta
 from contactlab.multibody.kernels.dynamics import aba
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add_to,
     copy,
     cross,

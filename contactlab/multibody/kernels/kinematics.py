@@ -25,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.multibody.kernels.codes import (
+from contactlab.multibody.kernels import (
     CUSTOM,
     FLOATING,
     GOOD,
@@ -43,7 +43,7 @@ from contactlab.multibody.kernels.codes import (
 )
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, model_and_workspace_views, tree
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     add_spatial,
     copy,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.multibody.kernels.codes import MATRICES, SCRATCH, STACK
+from contactlab.multibody.kernels import MATRICES, SCRATCH, STACK
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import stack_array, view_1d, view_2d
 from lcp.kernels import kernel

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.multibody.kernels.codes import FLOATING, GOOD, NOT_FINITE, PIVOT, POSES, SINGULAR
+from contactlab.multibody.kernels import FLOATING, GOOD, NOT_FINITE, PIVOT, POSES, SINGULAR
 from contactlab.multibody.kernels.kinematics import poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     add_to,
     are_finite,

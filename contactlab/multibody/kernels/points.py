@@ -9,13 +9,13 @@ point of a body. The point moves by e = s_lin + s_ang x d along a column s. Then
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
+from contactlab.multibody.kernels import GOOD, NOT_FINITE, POSES, VELOCITIES
 from contactlab.multibody.kernels.derivatives import column_rates
 from contactlab.multibody.kernels.dynamics import accelerations
 from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, matrix_product, velocity_of_point
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     are_finite,
     copy,

@@ -30,7 +30,7 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL, VELOCITIES
+from contactlab.multibody.kernels import CUSTOM_ROW, FLOATING, GOOD, NOTHING, SPHERICAL, VELOCITIES
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
@@ -42,7 +42,7 @@ from contactlab.multibody.kernels.mass_matrix import (
     world_inertias,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     copy,
     cross,

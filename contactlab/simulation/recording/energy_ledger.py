@@ -388,7 +388,7 @@ def _loop_rates(recording: Record, mean: FloatArray) -> FloatArray:
     G is evaluated at the state before each step.
     """
     from contactlab.multibody.constraints.evaluation import evaluated
-    from contactlab.multibody.constraints.kernels.kkt_codes import JACOBIAN
+    from contactlab.multibody.constraints.kernels import JACOBIAN
 
     world = recording.world
     rates: FloatArray = np.zeros((recording.n_steps, len(world.loops)))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from contactlab.collision import Material, combine, combine_compliance, combine_moments
 from contactlab.collision.material import law_numbers
-from contactlab.multibody.constraints.kernels.kkt_codes import SCRATCH
-from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
+from contactlab.multibody.constraints.kernels import SCRATCH
+from contactlab.multibody.kernels import PRISMATIC, TRANSLATION
 from contactlab.multibody.model import motions, structure, world_mass
 from contactlab.multibody.packing import pack
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.simulation.stepping.callbacks import motion_poses
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import Arrays, Chunk, floats, ints

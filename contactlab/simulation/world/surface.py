@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.collision import BodyShape, ContactError, HalfSpace, HeightField, Material, PlacedShape, Shape, Sphere
 from contactlab.collision.mesh_files import load_colored_mesh
-from contactlab.collision.shapes.primitives import AxialShape
+from contactlab.collision.shapes import AxialShape
 from contactlab.multibody.spatial import Transform
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.multibody.urdf.geometry import Packages, Rgba

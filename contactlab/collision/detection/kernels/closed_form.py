@@ -15,7 +15,7 @@ from contactlab.collision.detection.kernels.support import (
     relative,
     unit,
 )
-from contactlab.collision.kernels.layout import (
+from contactlab.collision.kernels import (
     BITS,
     CLOSEST_POINT_FEATURE,
     GAP,
@@ -24,7 +24,7 @@ from contactlab.collision.kernels.layout import (
     Posed,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     copy,
     cross,

@@ -23,7 +23,7 @@ from contactlab.collision.detection.kernels.convex_convex import RELATIVE_ACCURA
 from contactlab.collision.detection.kernels.manifold import ALIGNED, manifold
 from contactlab.collision.detection.kernels.support import axis_of, origin, relative_pose
 from contactlab.collision.detection.kernels.terrain_contacts import height_field_any, mesh_any
-from contactlab.collision.kernels.layout import (
+from contactlab.collision.kernels import (
     BOX,
     CAPSULE,
     CLOSEST_POINT_FEATURE,
@@ -38,7 +38,7 @@ from contactlab.collision.kernels.layout import (
     Workspace,
 )
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.kernels.vectors import add, dot, linear, subtract, times
+from contactlab.multibody.spatial.kernels import add, dot, linear, subtract, times
 from lcp.kernels import kernel
 
 # Axis code of two edges that are nearly parallel.

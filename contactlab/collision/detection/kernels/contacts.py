@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from contactlab.collision.detection.kernels.support import perpendicular
-from contactlab.collision.kernels.layout import GAP, NORMAL, TRIANGLE_BITS, ContactBuffer
+from contactlab.collision.kernels import GAP, NORMAL, TRIANGLE_BITS, ContactBuffer
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     copy,
     cross,

@@ -11,7 +11,7 @@ from contactlab.collision.detection.kernels.gjk import gjk, sharpen, weighted
 from contactlab.collision.detection.kernels.manifold import LEANING, manifold
 from contactlab.collision.detection.kernels.polish import ALL, KINKS, overlap, polish
 from contactlab.collision.detection.kernels.support import characteristic_size, core_radius, has_curved_core
-from contactlab.collision.kernels.layout import (
+from contactlab.collision.kernels import (
     BITS,
     CORNER_POSE,
     CORNER_SIZE,
@@ -32,7 +32,7 @@ from contactlab.collision.kernels.layout import (
     Workspace,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     copy,
     cross,

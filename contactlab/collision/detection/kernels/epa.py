@@ -6,9 +6,9 @@ import math
 
 from contactlab.collision.detection.kernels.gjk import ROW, add_corner, corner, triangle_normal
 from contactlab.collision.detection.kernels.support import has_curved_core, perpendicular
-from contactlab.collision.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Workspace
+from contactlab.collision.kernels import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Workspace
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     copy,
     cross,
     dot,

@@ -15,7 +15,7 @@ from contactlab.collision.detection.kernels.support import (
     support,
     transform_point,
 )
-from contactlab.collision.kernels.layout import (
+from contactlab.collision.kernels import (
     BITS,
     BOX,
     CAPSULE,
@@ -26,7 +26,7 @@ from contactlab.collision.kernels.layout import (
     Posed,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     copy,
     cross,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from contactlab.collision.detection.kernels.support import relative, support, unit
-from contactlab.collision.kernels.layout import Posed
+from contactlab.collision.kernels import Posed
 from contactlab.multibody.spatial.arrays import FloatArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     copy,
     cross,

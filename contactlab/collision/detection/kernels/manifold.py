@@ -8,7 +8,7 @@ from contactlab.collision.detection.kernels.contacts import append_contact
 from contactlab.collision.detection.kernels.faces import Polygon, clip, project, support_face
 from contactlab.collision.detection.kernels.polish import overlap
 from contactlab.collision.detection.kernels.support import axis_of, core_radius, origin, perpendicular, unit
-from contactlab.collision.kernels.layout import (
+from contactlab.collision.kernels import (
     BITS,
     CAPSULE,
     CLIP_1,
@@ -29,7 +29,7 @@ from contactlab.collision.kernels.layout import (
     Workspace,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     cross,
     dot,

@@ -22,9 +22,9 @@ from contactlab.collision.detection.kernels.support import (
     support,
     unit,
 )
-from contactlab.collision.kernels.layout import BOX, CAPSULE, CLIP_1, CONVEX, CYLINDER, Posed
+from contactlab.collision.kernels import BOX, CAPSULE, CLIP_1, CONVEX, CYLINDER, Posed
 from contactlab.multibody.spatial.arrays import FloatArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     cross,
     dot,

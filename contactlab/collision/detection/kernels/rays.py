@@ -7,7 +7,7 @@ from typing import Any
 
 from contactlab.collision.detection.kernels.support import origin, unit
 from contactlab.collision.detection.kernels.terrain_contacts import cell_range
-from contactlab.collision.kernels.layout import (
+from contactlab.collision.kernels import (
     BOX,
     CAPSULE,
     CONVEX,
@@ -20,7 +20,7 @@ from contactlab.collision.kernels.layout import (
     Posed,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     cross,
     dot,

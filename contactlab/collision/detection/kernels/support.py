@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.collision.kernels.layout import (
+from contactlab.collision.kernels import (
     BOX,
     CAPSULE,
     CONVEX,
@@ -19,7 +19,7 @@ from contactlab.collision.kernels.layout import (
     Posed,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import dot, rotate, rotate_inverse, subtract, transform, vector_at
+from contactlab.multibody.spatial.kernels import dot, rotate, rotate_inverse, subtract, transform, vector_at
 from lcp.kernels import kernel
 
 

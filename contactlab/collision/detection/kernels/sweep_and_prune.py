@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 from contactlab.collision.detection.kernels.support import SYMMETRIC, half_width
-from contactlab.collision.kernels.layout import HALF_SPACE, HEIGHT_FIELD
+from contactlab.collision.kernels import HALF_SPACE, HEIGHT_FIELD
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import rotate, rotate_inverse, vector
+from contactlab.multibody.spatial.kernels import rotate, rotate_inverse, vector
 from lcp.kernels import kernel
 
 

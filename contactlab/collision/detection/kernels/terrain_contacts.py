@@ -25,7 +25,7 @@ from contactlab.collision.detection.kernels.support import (
     transform_point,
     unit,
 )
-from contactlab.collision.kernels.layout import (
+from contactlab.collision.kernels import (
     BITS,
     BOX,
     CAPSULE,
@@ -45,7 +45,7 @@ from contactlab.collision.kernels.layout import (
     Workspace,
 )
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add,
     dot,
     rotate,

@@ -2,7 +2,7 @@
 
 `constrained_motion` propagates unit forces through the articulated bodies, without a mass matrix. If rows are linearly
 dependent, or the free motion is not defined, it uses the null-space method with the mass matrix. It returns rank and
-residual, or a code < 0 on failure (`contactlab.multibody.constraints.kernels.kkt_codes`).
+residual, or a code < 0 on failure (`contactlab.multibody.constraints.kernels`).
 
 Unit forces on rows are propagated through the articulated bodies to the root. The articulated-body factor is M^-1 = E^T
 D^-1 E, with the inward sweep E. For a unit force on row i, x_i = E G_i^T is zero off the paths from its bodies to the
@@ -21,9 +21,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.multibody.constraints.kernels.factorizations import largest_entry, row_tolerances
-from contactlab.multibody.constraints.kernels.kkt import are_clear, gram, solve_forces, solve_null_space
-from contactlab.multibody.constraints.kernels.kkt_codes import (
+from contactlab.multibody.constraints.kernels import (
     BAUMGARTE,
     CLEAR_INERTIA,
     DEPENDENT,
@@ -37,13 +35,15 @@ from contactlab.multibody.constraints.kernels.kkt_codes import (
     UNIT_FORCES,
     System,
 )
+from contactlab.multibody.constraints.kernels.factorizations import largest_entry, row_tolerances
+from contactlab.multibody.constraints.kernels.kkt import are_clear, gram, solve_forces, solve_null_space
 from contactlab.multibody.constraints.kernels.rows import constraint_rows
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, VELOCITIES
+from contactlab.multibody.kernels import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.dynamics import articulate, newton_euler, outward
 from contactlab.multibody.kernels.layout import NQ, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.mass_matrix import crba, world_inertias
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import add_to, copy, dot_pairs, fill, linear, pair_of, vector
+from contactlab.multibody.spatial.kernels import add_to, copy, dot_pairs, fill, linear, pair_of, vector
 from lcp.compiler.views import view_1d, view_2d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
@@ -249,7 +249,7 @@ def constrained_motion(
     """Fill a (nv,) and forces (m,); W of `motion_size`.
 
     ``given`` (m, nv + 2) has the rows of custom constraints, each followed by gamma and position error, or length 0.
-    Return the rank of the rows and the residual, or a code < 0 (`contactlab.multibody.constraints.kernels.kkt_codes`).
+    Return the rank of the rows and the residual, or a code < 0 (`contactlab.multibody.constraints.kernels`).
     """
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
         return NEEDS_GENERAL_ENTRY, 0.0

@@ -41,14 +41,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from contactlab.multibody.constraints.kernels.kkt_codes import (
+from contactlab.multibody.constraints.kernels import (
     CONFIGURATION,
     MAX_UNCERTAIN,
     NEARLY_ASSEMBLED,
     RANK_TOLERANCE,
 )
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.kernels.vectors import copy, fill
+from contactlab.multibody.spatial.kernels import copy, fill
 from lcp.compiler.views import view_2d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot

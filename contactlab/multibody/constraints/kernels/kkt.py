@@ -22,6 +22,12 @@ import math
 
 import numpy as np
 
+from contactlab.multibody.constraints.kernels import (
+    CLEAR_PIVOT,
+    CLEAR_ROW,
+    SINGULAR_INERTIA,
+    System,
+)
 from contactlab.multibody.constraints.kernels.factorizations import (
     factor,
     multipliers,
@@ -33,15 +39,9 @@ from contactlab.multibody.constraints.kernels.factorizations import (
     solve_upper,
     targets,
 )
-from contactlab.multibody.constraints.kernels.kkt_codes import (
-    CLEAR_PIVOT,
-    CLEAR_ROW,
-    SINGULAR_INERTIA,
-    System,
-)
-from contactlab.multibody.kernels.codes import PIVOT
+from contactlab.multibody.kernels import PIVOT
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.kernels.vectors import copy, fill
+from contactlab.multibody.spatial.kernels import copy, fill
 from lcp.compiler.views import view_1d
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot

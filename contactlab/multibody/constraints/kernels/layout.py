@@ -14,7 +14,7 @@ from contactlab.multibody.kernels.layout import BODIES, LINKS, NV, Frames, Tree
 from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
 from contactlab.multibody.kernels.points import acceleration_at, frame_at
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     Pair,
     add,
     copy,

@@ -13,7 +13,7 @@ way, and moves with its points; a wrench that does not move acts like an externa
 
 from __future__ import annotations
 
-from contactlab.multibody.constraints.kernels.kkt_codes import SCRATCH
+from contactlab.multibody.constraints.kernels import SCRATCH
 from contactlab.multibody.constraints.kernels.layout import (
     ALPHA,
     BETA,
@@ -28,14 +28,14 @@ from contactlab.multibody.constraints.kernels.layout import (
     rows_view,
     turned,
 )
-from contactlab.multibody.kernels.codes import GOOD, VELOCITIES
+from contactlab.multibody.kernels import GOOD, VELOCITIES
 from contactlab.multibody.kernels.derivatives import column_rates
 from contactlab.multibody.kernels.dynamics import accelerations
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.points import acceleration_at, rates_at, velocity_at
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, Vec3
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     Pair,
     add,
     add_pairs,

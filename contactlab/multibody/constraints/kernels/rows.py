@@ -7,7 +7,7 @@
   head are the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
   read only if ``want`` has `GAMMA`; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
   Newton-Euler).
-* ``want``: sum of the bits of `contactlab.multibody.constraints.kernels.kkt_codes`. Arrays of other quantities are not
+* ``want``: sum of the bits of `contactlab.multibody.constraints.kernels`. Arrays of other quantities are not
   touched
   and can have length 0.
 * ``w`` (SCRATCH,): scratch.
@@ -41,8 +41,7 @@ Rows of a point or pair are computed together, because they depend on the same m
 
 from __future__ import annotations
 
-from contactlab.multibody.constraints.kernels.factorizations import is_zero_row
-from contactlab.multibody.constraints.kernels.kkt_codes import (
+from contactlab.multibody.constraints.kernels import (
     BAUMGARTE,
     GAMMA,
     JACOBIAN,
@@ -52,6 +51,7 @@ from contactlab.multibody.constraints.kernels.kkt_codes import (
     SCRATCH,
     VELOCITY_ERROR,
 )
+from contactlab.multibody.constraints.kernels.factorizations import is_zero_row
 from contactlab.multibody.constraints.kernels.layout import (
     ACCELERATION,
     ALPHA,
@@ -70,13 +70,13 @@ from contactlab.multibody.constraints.kernels.layout import (
     rows_view,
     turned,
 )
-from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
+from contactlab.multibody.kernels import GOOD, POSES, VELOCITIES
 from contactlab.multibody.kernels.dynamics import accelerations
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.points import velocity_at
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.kernels.vectors import (
+from contactlab.multibody.spatial.kernels import (
     add_pairs,
     copy,
     dot_pairs,

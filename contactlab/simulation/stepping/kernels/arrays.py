@@ -154,7 +154,7 @@ class Collision(ArrayTuple):
     """Shapes that may touch one another, n of them with m materials, the shapes of bodies first; and workspaces."""
 
     arrays: ClassVar[Arrays] = {
-        "kind": ints("n"),  # and the next four: `contactlab.collision.kernels.layout`
+        "kind": ints("n"),  # and the next four: `contactlab.collision.kernels`
         "size": floats("n", "sizes"),
         "place": floats("n", 12),
         "data": floats("data"),

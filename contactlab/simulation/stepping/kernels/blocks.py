@@ -15,7 +15,7 @@ from contactlab.collision.kernels.contact_rows import (
     tangential,
     turn,
 )
-from contactlab.constraint_solver.kernels.laws import unilateral_law
+from contactlab.constraint_solver.kernels import unilateral_law
 from contactlab.multibody.kernels.mass_matrix import (
     is_free_body,
     solve_three,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contactlab.collision.detection.kernels.contacts import reduce_contacts
+from contactlab.collision.kernels import ContactBuffer
 from contactlab.collision.kernels.contact_rows import collide_point, pair_restitution
-from contactlab.collision.kernels.layout import ContactBuffer
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import body_pose, field_at, velocity_of, world_point
 from contactlab.simulation.stepping.kernels.arrays import PackedWorld, StepWork

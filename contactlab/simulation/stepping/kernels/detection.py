@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
+from contactlab.multibody.kernels import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import tree
 from contactlab.simulation.stepping.kernels.arrays import Collision, JointRows, PackedWorld, StepWork

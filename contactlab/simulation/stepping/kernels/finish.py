@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
+from contactlab.multibody.kernels import CUSTOM_ROW, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.points import velocity_of

@@ -20,8 +20,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.multibody.kernels.centroidal import energies
-from contactlab.multibody.kernels.codes import (
+from contactlab.multibody.kernels import (
     CUSTOM_ROW,
     GOOD,
     NOTHING,
@@ -32,6 +31,7 @@ from contactlab.multibody.kernels.codes import (
     SINGULAR,
     VELOCITIES,
 )
+from contactlab.multibody.kernels.centroidal import energies
 from contactlab.multibody.kernels.dynamics import joint_forces, link_forces
 from contactlab.multibody.kernels.integration import integrate_configuration, runge_kutta
 from contactlab.multibody.kernels.kinematics import fill_frames

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.constraint_solver.kernels.bilateral import (
-    add_bilateral_impulses,
-    bilateral_work_size,
-    factor_bilateral,
-    fill_posed,
-    lock_terms,
-    project_rows,
-)
-from contactlab.constraint_solver.kernels.laws import (
+from contactlab.constraint_solver.kernels import (
     LIMIT,
     LOOP,
     MIMIC,
@@ -25,8 +17,16 @@ from contactlab.constraint_solver.kernels.laws import (
     equality_law,
     unilateral_law,
 )
+from contactlab.constraint_solver.kernels.bilateral import (
+    add_bilateral_impulses,
+    bilateral_work_size,
+    factor_bilateral,
+    fill_posed,
+    lock_terms,
+    project_rows,
+)
+from contactlab.multibody.constraints.kernels import JACOBIAN, POSITION_ERROR
 from contactlab.multibody.constraints.kernels.factorizations import largest_entry
-from contactlab.multibody.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.multibody.constraints.kernels.rows import constraint_rows
 from contactlab.simulation.stepping.kernels.arrays import Chunk, IslandWork, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import STOP_DEPTH, STOP_PUSH_RATE, fastest_of_stops, solve_tree

@@ -9,7 +9,7 @@ the line is the gap correction. The position projection corrects it; velocities 
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import CUSTOM_ROW, NOTHING, POSES
+from contactlab.multibody.kernels import CUSTOM_ROW, NOTHING, POSES
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, tree

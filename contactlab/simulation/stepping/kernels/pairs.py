@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 
+from contactlab.collision import kernels as shapes
 from contactlab.collision.detection.kernels.collide_pair import collide_pair
 from contactlab.collision.detection.kernels.contacts import flip_normals, sort_contacts
 from contactlab.collision.detection.kernels.convex_convex import corner_contacts, spread_contacts
 from contactlab.collision.detection.kernels.support import place_shape, shape_bounds
 from contactlab.collision.detection.kernels.sweep_and_prune import candidates
-from contactlab.collision.kernels import layout as shapes
 from contactlab.collision.kernels.contact_rows import pair_restitution
 from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.constraint_solver.kernels.laws import LIMIT
+from contactlab.constraint_solver.kernels import LIMIT
 from contactlab.simulation.stepping.kernels.arrays import Chunk, IslandWork, JointRows, PackedWorld, StepWork
 from contactlab.simulation.stepping.kernels.blocks import (
     PROJECTION_RATE,

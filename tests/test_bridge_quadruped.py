@@ -124,8 +124,7 @@ def test_labels_name_what_rows_stand_for(model, q) -> None:
     assert table["upper limit of fl_knee"].operator == "L"
     assert table["fr: edge 1"].index == 3
     np.testing.assert_array_equal(table["fr: edge 1"].direction, [0, 1, 0])
-    assert {row.source for row in table.of_source("fr")} == {"fr"}
-    assert len(table.of_source("fr")) == 3
+    assert sum(row.source == "fr" for row in table) == 3
     step = SOLVER.solve_discretized_problem(problem.velocity, problem.h)
     assert problem.row_force("rl: normal", step) == step.forces.fN[2]
     assert abs(problem.row_force("dry friction of fr_knee", step)) <= 1.0

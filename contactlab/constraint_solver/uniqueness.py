@@ -47,8 +47,6 @@ DISTINCT = 1e-6
 ZERO, SINGULAR, DUST = 1e-8, 1e-10, 1e-14
 # Maximum number of variables with z = w = 0 whose combinations are all tried; number of solves of larger problems.
 MAX_DEGENERATE, ANSWERS = 12, 8
-# Maximum number of variables for branching, and of examined solutions of a large problem.
-MAX_BRANCHED, MAX_LISTED = 62, 64
 
 
 class VelocityCount(enum.Enum):
@@ -100,15 +98,14 @@ def motion_is_unique(
     h: float | None = None,
     *,
     max_n: int = 12,
-    max_nodes: int = 0,
     tolerance: float = 1e-9,
 ) -> Uniqueness:
     """Return the number of velocities after a step or an impact, or of accelerations at an instant.
 
     Without friction, and if the LCP is monotone, there is at most one, the solution of a convex program. Otherwise
     every basis of a small LCP is tried, and, for a continuum of solutions, changes of the velocity along its pieces. A
-    larger LCP is solved along several directions, which can show several velocities. If they do not, bases are excluded
-    with proofs (`lcp.all_solutions`), up to ``max_nodes`` nodes.
+    larger LCP is solved along several directions, which can show several velocities; `lcp.all_solutions` can search it
+    with proofs.
 
     Parameters
     ----------
@@ -121,8 +118,6 @@ def motion_is_unique(
     max_n : int
         Largest size of an LCP whose 2^n bases are all tried. The default, two contacts in space with four edges each,
         takes seconds. Larger problems have many singular bases, which remain undecided.
-    max_nodes : int
-        Maximum number of nodes of the search by branches in larger problems, 5 to 20 ms each; 0 for none.
     tolerance : float
         Bound on the backward error of a solution.
 
@@ -168,9 +163,15 @@ def motion_is_unique(
     values, vectors = np.linalg.eigh(0.5 * (W + W.T))
     R = unit_time * np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ forces)
     search = _UniquenessSearch(formed.problem, R, max(0.0, float(given @ free_motion(blocks))) ** 0.5, tolerance)
-    verdict, reason, enumerated = (
-        search.monotone() or search.enumerated(max_n) or search.sampled() or search.branched(max_n, max_nodes)
-    )
+    found = search.monotone() or search.enumerated(max_n) or search.sampled()
+    if found is None:
+        answers = "one velocity in all answers" if search.distinct else "no answer"
+        found = (
+            VelocityCount.NOT_SEARCHED,
+            f"{n} variables, more than max_n = {max_n}: bases not tried; {answers}",
+            None,
+        )
+    verdict, reason, enumerated = found
     solutions = tuple(search.distinct)
     return Uniqueness(verdict, reason, tuple(recovered(z)[1] for z in solutions), solutions, enumerated)
 
@@ -244,28 +245,6 @@ class _UniquenessSearch:
         for z in tuple(self.distinct):
             self.follow(z)
         return (VelocityCount.SEVERAL, f"answers of one problem of {n} variables", None) if self.distinct[1:] else None
-
-    def branched(self, max_n: int, max_nodes: int) -> _Verdict:
-        """Decide by branching with proofs, within the limit of nodes."""
-        n = self.problem.n
-        large = f"{n} variables, more than max_n = {max_n}: "
-        if max_nodes > 0 and n <= MAX_BRANCHED:
-            listed = lcp.all_solutions(self.problem, max_nodes=max_nodes, tolerance=self.tolerance)
-            points = tuple(itertools.islice(listed, MAX_LISTED))
-            for z in points:
-                self.enter(z)
-            followed = listed.count <= MAX_LISTED
-            followed = (not listed.continuum or all([self.follow(z) for z in points])) and followed
-            if len(self.distinct) > 1:
-                return VelocityCount.SEVERAL, listed.describe().rstrip("."), listed.count
-            if listed.complete and followed:
-                verdict = VelocityCount.ONE if listed.count else VelocityCount.NONE
-                return verdict, listed.describe().rstrip("."), listed.count
-            large += f"max_nodes = {max_nodes} was not sufficient; "
-        else:
-            large += "bases not tried, branches (max_nodes) not requested; "
-        found = "one velocity in all answers" if self.distinct else "no answer"
-        return VelocityCount.NOT_SEARCHED, large + found, None
 
     def enter(self, z: FloatArray) -> bool:
         """Add z (n,) to the distinct solutions if its velocity differs; return True if so."""

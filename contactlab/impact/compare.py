@@ -98,7 +98,6 @@ def compare(
     *,
     restitution: Restitution | None = None,
     max_n: int = 12,
-    max_nodes: int = 0,
     samples: int = 0,
 ) -> Comparison:
     """Solve one impact by several laws.
@@ -112,8 +111,8 @@ def compare(
         ``[law(e) for law in ALL_LAWS]`` also has the laws of a single collision.
     restitution : float, (nc,) or RestitutionLaw, optional
         For the laws of `all_laws`, and for the enumeration.
-    max_n, max_nodes : int
-        Maximum size of an LCP whose solutions are enumerated, and search nodes for larger ones; see `motion_is_unique`.
+    max_n : int
+        Maximum size of an LCP whose solutions are enumerated; see `motion_is_unique`.
     samples : int
         Number of interleavings of single impacts for `outcome_set`; 0 for no such set. Needs ``restitution``.
 
@@ -145,21 +144,21 @@ def compare(
     spread = None
     if samples and restitution is not None:
         spread = outcome_set(data, restitution, samples=samples)
-    unique = uniqueness(data, restitution, max_n=max_n, max_nodes=max_nodes)
+    unique = uniqueness(data, restitution, max_n=max_n)
     return Comparison(data, outcomes, failures, unique, spread)
 
 
 def uniqueness(
-    data: ConstraintVelProblemData, restitution: Restitution | None = None, *, max_n: int = 12, max_nodes: int = 0
+    data: ConstraintVelProblemData, restitution: Restitution | None = None, *, max_n: int = 12
 ) -> Uniqueness:
     """Count the velocities after an impact by Newton's simultaneous law: one, several or none.
 
-    Without restitution the data's kN is used. For ``max_n`` and ``max_nodes``, the limits of the search, see
+    Without restitution the data's kN is used. For ``max_n``, the limit of the search, see
     `motion_is_unique`.
     """
     if restitution is not None:
         data = with_newtons_terms(ImpactProblem(data, "uniqueness"), restitution)
-    return motion_is_unique(data, max_n=max_n, max_nodes=max_nodes)
+    return motion_is_unique(data, max_n=max_n)
 
 
 # Relative to the contact's speed before: smaller slip has stopped, and a smaller separation speed counts as zero.

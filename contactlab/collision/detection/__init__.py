@@ -28,7 +28,7 @@ from contactlab.multibody.spatial.errors import ContactError, check_type
 from contactlab.multibody.spatial.transform import Transform
 
 __all__ = [
-    "CollisionPoint", "Distance", "PackedShapes", "bounds", "candidate_pairs", "collide", "distance", "pack_shapes",
+    "CollisionPoint", "Distance", "PackedShapes", "bounds", "collide", "distance", "pack_shapes",
 ]  # fmt: skip
 
 
@@ -294,59 +294,6 @@ def bounds(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
     return world_bounds(shapes, _world_poses(shapes, poses), 0.0)
 
 
-def candidate_pairs(
-    shapes: PackedShapes,
-    poses: Sequence[Transform],
-    *,
-    margin: float = 0.0,
-    body: ArrayLike | None = None,
-    category: ArrayLike | None = None,
-    mask: ArrayLike | None = None,
-) -> list[tuple[int, int]]:
-    """Return the pairs (i, j), i < j, of shapes with bounding boxes within ``margin`` of each other, ascending.
-
-    Parameters
-    ----------
-    shapes
-        From `pack_shapes`.
-    poses
-        Pose of the body of every shape.
-    margin
-        [m], at least 0.
-    body
-        Number of the body of every shape, negative for fixed ones; by default each has its own. Shapes of one body make
-        no pairs, nor do fixed ones.
-    category, mask
-        Bits of every shape, all set by default: a pair needs ``category[i] & mask[j]`` and ``category[j] & mask[i]``.
-
-    Raises
-    ------
-    ContactError
-        An argument of another length, or a bad margin.
-    """
-    from contactlab.collision.detection.kernels.sweep_and_prune import candidates
-
-    n = len(shapes.kind)
-    limit = finite_number(margin, "margin", ContactError, least=0.0)
-    world = _world_poses(shapes, poses)
-    boxes = world_bounds(shapes, world, 0.5 * limit)
-    owner = np.arange(n) if body is None else _integers(body, "body", n)
-    bits = [
-        np.full(n, -1, dtype=np.int64) if given is None else _integers(given, name, n)
-        for given, name in ((category, "category"), (mask, "mask"))
-    ]
-    order, keys = np.argsort(boxes[:, 0], kind="stable").astype(np.int64), np.empty(n)
-    capacity = 16 * n + 64
-    while True:
-        pairs = np.empty(capacity, dtype=np.int64)
-        count = candidates(
-            shapes.kind, shapes.size, world, boxes, 0.5 * limit, owner, bits[0], bits[1], order, keys, pairs
-        )
-        if count <= capacity:
-            return [(int(pair) // n, int(pair) % n) for pair in pairs[:count]]
-        capacity = count
-
-
 def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
     """Return the world poses (n, 12) of shapes on bodies at ``poses``: R by rows, and p."""
     if len(poses) != len(shapes.kind):
@@ -363,14 +310,6 @@ def world_bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> Fl
     boxes = np.empty((len(world), 6))
     all_bounds(shapes.kind, shapes.size, world, shapes.data, enlarged, boxes)
     return boxes
-
-
-def _integers(value: ArrayLike, field: str, n: int) -> IntArray:
-    """Return a value as an int64 copy (n,); another shape or type raises."""
-    array = np.asarray(value)
-    if array.shape != (n,) or array.dtype.kind not in "iu":
-        raise ContactError(field, f"must be ({n},) integers, got {array.dtype} of shape {array.shape}")
-    return array.astype(np.int64)
 
 
 # Margin for rounding in the bounds of shapes [m].

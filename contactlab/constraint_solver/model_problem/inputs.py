@@ -119,10 +119,6 @@ class RowTable:
                 return row
         raise BridgeError("label", f"no row is labelled {label!r}{close_names(label, self.labels)}")
 
-    def of_source(self, source: str) -> tuple[Row, ...]:
-        """Return the rows of a contact, joint, loop or drive by its name; empty if it has no rows at this level."""
-        return tuple(row for row in self if row.source == source)
-
     def __str__(self) -> str:
         return "\n".join(f"{row.operator}[{row.index}]  {row.label}" for row in self)
 

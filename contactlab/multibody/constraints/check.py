@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,11 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.multibody.configuration import integrate, random_configuration
 from contactlab.multibody.constraints.assembly import assemble_q, assemble_v
 from contactlab.multibody.constraints.constraint_set import AnyConstraint, ConstraintSet
-from contactlab.multibody.constraints.evaluation import (
-    check_set,
-    evaluated,
-    time_of,
-)
+from contactlab.multibody.constraints.evaluation import RowValues, check_set, evaluated, time_of
 from contactlab.multibody.constraints.kernels import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.multibody.constraints.rows import ConstraintError
 from contactlab.multibody.constraints.wrenches import group_wrenches
@@ -24,6 +20,7 @@ from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_in_body, point_jacobian_6d
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.multibody.spatial.errors import check_whole
 
 # Step of the central differences: their error is its square, or rounding divided by it.
 _STEP = 1e-5
@@ -31,73 +28,63 @@ _STEP = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """State of a comparison: q (nq,), v and its rate a (nv,), time."""
+    """State of a comparison: the set, q (nq,), v and its rate a (nv,), time."""
 
+    cs: ConstraintSet
     q: FloatArray
     v: FloatArray
     a: FloatArray
     t: float
 
-    def after(self, model: Model, h: float) -> State:
+    def after(self, h: float) -> State:
         """Return the state after h [s] of a motion with these v and a, exact to second order."""
-        return State(integrate(model, self.q, self.v + 0.5 * h * self.a, h), self.v + h * self.a, self.a, self.t + h)
+        q = integrate(self.cs.model, self.q, self.v + 0.5 * h * self.a, h)
+        return replace(self, q=q, v=self.v + h * self.a, t=self.t + h)
+
+    def rows(self, want: int) -> RowValues:
+        """Return the wanted values of the rows."""
+        return evaluated(self.cs.model, self.q, self.v, self.cs, want, self.t)
 
 
 #: Actual and expected values of a quantity, row by row: (nc,) or (nc, nv) each.
-Comparison: TypeAlias = Callable[[Model, ConstraintSet, State], tuple[FloatArray, FloatArray]]
+Comparison: TypeAlias = Callable[[State], tuple[FloatArray, FloatArray]]
 
 
-def position_rate(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the rate of the position errors (nc,), by central differences along the motion, and its expected value.
-
-    The expected value is the velocity errors (nc,).
-    """
-    one, two = (state.after(model, h) for h in (-_STEP, _STEP))
-    phi = [evaluated(model, at.q, None, cs, POSITION_ERROR, at.t).phi for at in (one, two)]
-    return (phi[1] - phi[0]) / (2.0 * _STEP), evaluated(model, state.q, state.v, cs, VELOCITY_ERROR, state.t).phid
+def _slope(value: Callable[[float], FloatArray]) -> FloatArray:
+    """Return the derivative of a function at zero, by central differences."""
+    return (value(_STEP) - value(-_STEP)) / (2.0 * _STEP)
 
 
-def slope(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the derivative of the velocity errors along a in v, by differences, and its expected value G a."""
-    phid = [evaluated(model, state.q, state.v + h * state.a, cs, VELOCITY_ERROR, state.t).phid for h in (-_STEP, _STEP)]
-    return (phid[1] - phid[0]) / (2.0 * _STEP), evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G @ state.a
+def position_rate(state: State) -> tuple[FloatArray, FloatArray]:
+    """Return the rate of the position errors (nc,) along the motion, and its expected value, the velocity errors."""
+    return _slope(lambda h: state.after(h).rows(POSITION_ERROR).phi), state.rows(VELOCITY_ERROR).phid
 
 
-def bias(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the time derivative of the velocity errors, by differences, and its expected value G a - gamma."""
-    one, two = (state.after(model, h) for h in (-_STEP, _STEP))
-    phid = [evaluated(model, at.q, at.v, cs, VELOCITY_ERROR, at.t).phid for at in (one, two)]
-    rows = evaluated(model, state.q, state.v, cs, JACOBIAN | GAMMA, state.t)
-    return (phid[1] - phid[0]) / (2.0 * _STEP), rows.G @ state.a - (rows.gamma - cs.accelerations)
+def slope(state: State) -> tuple[FloatArray, FloatArray]:
+    """Return the derivative of the velocity errors along a in v, and its expected value G a."""
+    faster = _slope(lambda h: replace(state, v=state.v + h * state.a).rows(VELOCITY_ERROR).phid)
+    return faster, state.rows(JACOBIAN).G @ state.a
 
 
-def wrench(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
+def bias(state: State) -> tuple[FloatArray, FloatArray]:
+    """Return the time derivative of the velocity errors, and its expected value G a - gamma."""
+    rows = state.rows(JACOBIAN | GAMMA)
+    expected = rows.G @ state.a - (rows.gamma - state.cs.accelerations)
+    return _slope(lambda h: state.after(h).rows(VELOCITY_ERROR).phid), expected
+
+
+def wrench(state: State) -> tuple[FloatArray, FloatArray]:
     """Return generalised forces of the wrenches of a unit force along each row, and the rows of G; (nc, nv) each."""
-    G = evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G
+    cs, model = state.cs, state.cs.model
     at = kinematics(model, state.q, state.v)
-    generalized = np.zeros_like(G)
+    generalized = np.zeros((cs.n_rows, model.nv))
     for group in cs.groups:
         for row in group.rows:
-            unit = np.zeros(cs.n_rows)
-            unit[row] = 1.0
+            unit = np.eye(cs.n_rows)[row]
             for entry in group_wrenches(model, at, cs, unit, group.name, frame="world", t=state.t):
                 place = point_in_body(model, at, entry.body, entry.frame.p)
                 generalized[row] += point_jacobian_6d(model, at, entry.body, place).T @ entry.wrench
-    return generalized, G
-
-
-def worst(
-    model: Model, cs: ConstraintSet, states: Sequence[State], compare: Comparison, rows: NDArray[np.bool_]
-) -> tuple[float, int]:
-    """Return the largest deviation over ``states`` and ``rows``, in units of 1 + the compared quantity, and its row."""
-    largest, at = 0.0, int(np.flatnonzero(rows)[0])
-    for state in states:
-        one, two = compare(model, cs, state)
-        size = 1.0 + np.maximum(np.abs(one), np.abs(two))
-        error = np.where(rows, np.max((np.abs(one - two) / size).reshape(cs.n_rows, -1), axis=1, initial=0.0), 0.0)
-        if error.max() > largest:
-            largest, at = float(error.max()), int(error.argmax())
-    return largest, at
+    return generalized, state.rows(JACOBIAN).G
 
 
 @dataclass(frozen=True)
@@ -216,17 +203,15 @@ def check_constraint(
     """
     cs = _as_set(model, constraint)
     time, limit = time_of(t), finite_number(tolerance, "tolerance", ConstraintError)
-    count: object = samples  # callers may ignore the annotation
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise ConstraintError("samples", f"must be a number of states, at least 1, got {samples!r}")
+    check_whole(samples, "samples", ConstraintError, 1)
     rng = np.random.default_rng(seed)
     given = None if q is None else finite_array(q, "q", (model.nq,), ConstraintError)
     states = []
     for _ in range(samples):
         start = random_configuration(model, rng) if given is None else given
         v, a = rng.uniform(-1.0, 1.0, model.nv), rng.uniform(-1.0, 1.0, model.nv)
-        states.append(State(start, v, a, time + rng.uniform(-0.2, 0.2)))
-    met = [state for state in (_assembled(model, cs, state) for state in states) if state is not None]
+        states.append(State(cs, start, v, a, time + rng.uniform(-0.2, 0.2)))
+    met = [state for state in (_assembled(state) for state in states) if state is not None]
     kinds = np.empty(cs.n_rows, dtype="<U12")
     said = np.ones(cs.n_rows, dtype=bool)
     for group in cs.groups:
@@ -241,10 +226,15 @@ def check_constraint(
     def compared(
         name: str, at: Sequence[State], how: Comparison, rows: NDArray[np.bool_], why: str = ""
     ) -> ConstraintCheck:
+        """Return the largest deviation over states and rows, in units of 1 + the compared quantity."""
         if not rows.any() or not at:
             return ConstraintCheck(name, np.nan, limit, note=why or none_met)
-        error, row = worst(model, cs, at, how, rows)
-        return ConstraintCheck(name, error, limit, cs.labels[row])
+        off = np.zeros(cs.n_rows)
+        for one, two in map(how, at):
+            error = np.abs(one - two) / (1.0 + np.maximum(np.abs(one), np.abs(two)))
+            off = np.maximum(off, np.max(error.reshape(cs.n_rows, -1), axis=1, initial=0.0))
+        row = int(np.argmax(np.where(rows, off, -1.0)))
+        return ConstraintCheck(name, float(off[row]), limit, cs.labels[row])
 
     no_place = "no position errors to compare"
     no_rate = "no velocity errors to compare, at acceleration level"
@@ -270,11 +260,9 @@ def _as_set(model: Model, constraint: AnyConstraint | ConstraintSet | Iterable[A
     return cs
 
 
-def _assembled(model: Model, cs: ConstraintSet, state: State) -> State | None:
+def _assembled(state: State) -> State | None:
     """Return a nearby state that satisfies the constraints, or None if none is found."""
-    weights = np.ones(model.nv)
-    place = assemble_q(model, state.q, cs, weights, t=state.t)
-    motion = assemble_v(model, place.q, state.v, cs, weights, t=state.t)
-    if not (place.converged and motion.converged):
-        return None
-    return State(place.q, motion.v, state.a, state.t)
+    cs, model = state.cs, state.cs.model
+    place = assemble_q(model, state.q, cs, np.ones(model.nv), t=state.t)
+    motion = assemble_v(model, place.q, state.v, cs, np.ones(model.nv), t=state.t)
+    return replace(state, q=place.q, v=motion.v) if place.converged and motion.converged else None

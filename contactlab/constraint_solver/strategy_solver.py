@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -145,10 +145,10 @@ def solve_cones_with_strategies(
     found = _solve_by_strategies(formed, z0, tolerance, True, True, attempts)
     if found is None:
         return None
-    blocks = formed.data.blocks()
-    cone = cone_problem(lcp_matrix(formed, found.rows), formed.qq, blocks.r, blocks.mu)
-    claim = lcp.FrictionClaim(cone.from_lcp(found.z), lcp.Status.SOLVED, 0, found.detail)
-    return cone, verified(cone.problem, found.solver, lambda: claim, tolerance)
+    blocks, (z, _, _, solver, detail, rows) = formed.data.blocks(), found
+    cone = cone_problem(lcp_matrix(formed, rows), formed.qq, blocks.r, blocks.mu)
+    claim = lcp.FrictionClaim(cone.from_lcp(z), lcp.Status.SOLVED, 0, detail)
+    return cone, verified(cone.problem, solver, lambda: claim, tolerance)
 
 
 def solve_with_strategies(
@@ -191,15 +191,8 @@ def solve_with_strategies(
     )
 
 
-class _StrategyResult(NamedTuple):
-    """Accepted forces: variables, residuals, the strategy, and the rows."""
-
-    z: FloatArray
-    w: FloatArray
-    out: FloatArray
-    solver: StrategySolver
-    detail: str
-    rows: ContactSystem
+#: Accepted forces: z, w, residuals, the strategy, its description, and the rows.
+_StrategyResult: TypeAlias = "tuple[FloatArray, FloatArray, FloatArray, StrategySolver, str, ContactSystem]"
 
 
 def _solve_by_strategies(
@@ -234,7 +227,7 @@ def _solve_by_strategies(
             kind, choice = "forces that are not those selected", ForceChoice.OTHER_SOLUTION
     name = RECORDED[found.attempt]
     detail = "the forces of z0" if name == "reuse" and systems == 0 else f"{kind}, {name}: {systems} linear systems"
-    return _StrategyResult(answer.z, answer.w, answer.residuals, StrategySolver(choice, name), detail, rows)
+    return answer.z, answer.w, answer.residuals, StrategySolver(choice, name), detail, rows
 
 
 def _posed(formed: DiscretizedLCP, spans: IntArray) -> FloatArray:
@@ -328,9 +321,12 @@ def _equal_compliance_forces(
 ) -> ConstraintForces | None:
     """Return the equal-compliance forces computed by the strategies from z0, or None if others or none are found."""
     found = _solve_by_strategies(formed, z0, tolerance, True, friction == "cone", STRATEGY_NAMES)
-    if found is None or found.solver.choice is not ForceChoice.EQUAL_COMPLIANCE:
+    if found is None:
         return None
-    packed, _ = recover_forces(formed.h, formed.rows, formed.data.blocks(), found.z.copy())
+    z, _, _, solver, _, _ = found
+    if solver.choice is not ForceChoice.EQUAL_COMPLIANCE:
+        return None
+    packed, _ = recover_forces(formed.h, formed.rows, formed.data.blocks(), z.copy())
     return ConstraintForces.from_packed(formed.data, packed)
 
 

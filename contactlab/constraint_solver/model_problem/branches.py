@@ -37,18 +37,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Branches:
-    """The tree, and the poses of the bodies in their links."""
+class Instantaneous:
+    """Poses and motions of all links at one q and v: world axes, spatial vectors about the root link's origin."""
 
     tree: Structure
+    #: body_R, body_p: Poses of the bodies in their links.
     body_R: FloatArray
     body_p: FloatArray
+    S: FloatArray  # (nv, 6) motion columns
+    #: R, p: (nl, 3, 3) and (nl, 3) poses of the links.
+    R: FloatArray
+    p: FloatArray
+    #: V, A: (nl, 6) spatial velocities, and spatial accelerations at a = 0 without gravity.
+    V: FloatArray
+    A: FloatArray
     _paths: dict[int, IntArray] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(cls, model: Model) -> Branches:
-        """Return the arrays of a model."""
-        return cls(structure(model), *body_frames(model))
 
     def path(self, link: int) -> IntArray:
         """Return the degrees of freedom that move a link, ascending; none for the world (-1)."""
@@ -69,28 +72,14 @@ class Branches:
         earliest = np.minimum.accumulate(np.where(parent < 0, own, parent)[::-1])[::-1]
         return np.append(own[earliest == own], parent.size)
 
-
-@dataclass(frozen=True, eq=False)
-class Instantaneous:
-    """Poses and motions of all links at one q and v: world axes, spatial vectors about the root link's origin."""
-
-    branches: Branches
-    S: FloatArray  # (nv, 6) motion columns
-    #: R, p: (nl, 3, 3) and (nl, 3) poses of the links.
-    R: FloatArray
-    p: FloatArray
-    #: V, A: (nl, 6) spatial velocities, and spatial accelerations at a = 0 without gravity.
-    V: FloatArray
-    A: FloatArray
-
     def poses(self, bodies: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return R (m, 3, 3) and origins (m, 3) of added bodies in the world; -1 is the world itself."""
         R = np.tile(np.eye(3), (bodies.size, 1, 1))
         p = np.zeros((bodies.size, 3))
         some = np.flatnonzero(bodies >= 0)
         body = bodies[some]
-        R[some], p[some] = self.branches.body_R[body], self.branches.body_p[body]
-        body_link = self.branches.tree.body_link
+        R[some], p[some] = self.body_R[body], self.body_p[body]
+        body_link = self.tree.body_link
         moving = body_link[body] >= 0
         some, link = some[moving], body_link[body[moving]]
         p[some] = self.p[link] + np.einsum("mij,mj->mi", self.R[link], p[some])
@@ -100,14 +89,14 @@ class Instantaneous:
     def links(self, bodies: IntArray) -> IntArray:
         """Return the link that carries each body, -1 for the world and for bodies fixed to it."""
         out = np.full(bodies.size, -1, dtype=np.int64)
-        out[bodies >= 0] = self.branches.tree.body_link[bodies[bodies >= 0]]
+        out[bodies >= 0] = self.tree.body_link[bodies[bodies >= 0]]
         return out
 
     def arms(self, links: IntArray, x: FloatArray) -> FloatArray:
         """Return points x (m, 3) relative to the origin of their links' spatial vectors; x itself for link -1."""
         out = np.array(x)
         moving = links >= 0
-        out[moving] -= self.p[self.branches.tree.root[links[moving]]]
+        out[moving] -= self.p[self.tree.root[links[moving]]]
         return out
 
     def velocities(self, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -133,11 +122,10 @@ def instantaneous(model: Model, kin: Kinematics) -> Instantaneous:
     nl = model.packed.nl
     head = at_state(model, kin, kin.v)[3]
     S, R, p, V, C = head_views(head, model)
-    branches = Branches.of(model)
-    parent, A = branches.tree.parent, C.copy()
-    for i in np.flatnonzero(parent >= 0):  # parents come first
-        A[i] += A[parent[i]]
-    return Instantaneous(branches, S, R.reshape(nl, 3, 3), p, V, A)
+    tree, A = structure(model), C.copy()
+    for i in np.flatnonzero(tree.parent >= 0):  # parents come first
+        A[i] += A[tree.parent[i]]
+    return Instantaneous(tree, *body_frames(model), S, R.reshape(nl, 3, 3), p, V, A)
 
 
 #: A scipy ``csr_array`` of float64; type checkers do not know the type of its products.
@@ -187,7 +175,7 @@ def _wrench_rows(at: Instantaneous, parts: Iterable[tuple[IntArray, FloatArray]]
     """
     entries = []
     for links, wrenches in parts:
-        paths = [at.branches.path(link) for link in links.tolist()]
+        paths = [at.path(link) for link in links.tolist()]
         rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
         columns = np.concatenate([np.zeros(0, dtype=np.int64), *paths])
         entries.append((rows, columns, np.einsum("jk,jk->j", at.S[columns], wrenches[rows])))
@@ -239,16 +227,12 @@ class Delassus:
             matmat=self.__matmul__, rmatmat=self.__matmul__, dtype=np.float64,
         )  # fmt: skip
 
-    def half_factor(self) -> tuple[SparseRows, FloatArray]:
-        """Return E (m, nv), sparse, and 1 / D (nv,), with W = E diag(1 / D) E^T."""
+    def matrix(self) -> SparseRows:
+        """Return W (m, m), sparse and symmetric to the last bit; zero for rows without a common branch."""
         nv = self.factor.model.nv
         S, U = self.factor._factor[: 12 * nv].reshape(2, nv, 6)
         inverse = self.factor._factor[12 * nv :]
-        return _swept(self.J, self._tree, S, U, inverse), inverse
-
-    def matrix(self) -> SparseRows:
-        """Return W (m, m), sparse and symmetric to the last bit; zero for rows without a common branch."""
-        E, inverse = self.half_factor()
+        E = _swept(self.J, self._tree, S, U, inverse)
         W = (E.multiply(inverse[None, :]) @ E.T).tocsr()
         W = (0.5 * (W + W.T)).tocsr()
         W.sort_indices()

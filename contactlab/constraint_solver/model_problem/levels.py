@@ -312,7 +312,7 @@ def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
         hi=hi,
         solve_inertia=p.solve_inertia,
         friction=p.contact_friction,
-        tree_starts=g.at.branches.tree_starts() if p.model.nv > 0 else None,
+        tree_starts=g.at.tree_starts() if p.model.nv > 0 else None,
     )
     return LevelData(data, RowTable.of(rows), contacts)
 

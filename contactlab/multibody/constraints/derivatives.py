@@ -47,16 +47,6 @@ class ConstrainedMotionDerivatives(NamedTuple):
     dforces_dtau: FloatArray
 
 
-class _FixedMultipliers(NamedTuple):
-    """Multipliers of the rows, constant in the derivatives of the rows."""
-
-    a: FloatArray  # accelerations
-    forces: FloatArray
-    #: missed, y: gamma - G a, zero unless rows contradict each other; and the shortest y with G y = forces.
-    missed: FloatArray
-    y: FloatArray
-
-
 def forward_dynamics_constraints_derivatives(
     model: Model,
     q: Instant,
@@ -98,15 +88,15 @@ def forward_dynamics_constraints_derivatives(
     n, nv, time = cs.n_rows, model.nv, time_of(t)
     q_, v_ = at_state(model, q, v)[:2]
     rows = evaluated(model, q, v, cs, _ROWS | POSITION_ERROR, time)
-    moving = _moving(model, cs, q_, v_, motion.a, motion.forces)
-    # Forces of the rows count as constant external forces; the remaining part is `moving.carried`.
-    external = moving.wrenches if f_ext is None else moving.wrenches + np.asarray(f_ext)
+    rows_by_q, rows_by_v, _, carried, wrenches = _moving(model, cs, q_, v_, motion.a, motion.forces)
+    # Forces of the rows count as constant external forces; the remaining part is ``carried``.
+    external = wrenches if f_ext is None else wrenches + np.asarray(f_ext)
     by_q, by_v, H = inverse_dynamics_derivatives(model, q, v, motion.a, external)
-    pushed, wanted = np.hstack([moving.carried - by_q, -by_v]), np.hstack([moving.by_q, moving.by_v])
-    held = _FixedMultipliers(motion.a, motion.forces, np.zeros(n), np.zeros(nv))
+    pushed, wanted = np.hstack([carried - by_q, -by_v]), np.hstack([rows_by_q, rows_by_v])
+    missed, y = np.zeros(n), np.zeros(nv)
     if motion.rank == n:
         if cs.packed.custom:
-            own = _differenced(model, cs, q_, v_, time, held)
+            own = _differenced(model, cs, q_, v_, time, (motion.a, motion.forces, missed, y))
             pushed, wanted = pushed + own[0], wanted + own[1]
         a, forces = _solve_blocks(H, rows.G, pushed, wanted)
     else:
@@ -114,10 +104,11 @@ def forward_dynamics_constraints_derivatives(
         # scale.
         scale = unit_columns(H)
         space = row_space(rows.G * scale, tolerances(rows.G, rows.scale, rows.phi))
-        held = held._replace(missed=rows.gamma - rows.G @ motion.a, y=scale * space.solve(motion.forces))
-        lifted, shared = _others(model, cs, q_, held)
+        # The part of gamma that contradictory rows miss, and the shortest y with G y = forces.
+        missed, y = rows.gamma - rows.G @ motion.a, scale * space.solve(motion.forces)
+        lifted, shared = _others(model, cs, q_, missed, y)
         if cs.packed.custom:
-            own = _differenced(model, cs, q_, v_, time, held)
+            own = _differenced(model, cs, q_, v_, time, (motion.a, motion.forces, missed, y))
             pushed, wanted, lifted, shared = pushed + own[0], wanted + own[1], lifted + own[2], shared + own[3]
         wanted = wanted + space.multipliers(space.basis.T @ (scale[:, None] * lifted))
         a, forces = _solve_blocks(H, space.basis.T / scale, pushed, space.targets(wanted))
@@ -147,22 +138,13 @@ def _solve_blocks(
     return scale * x[:n], x[n:] / length
 
 
-class _Moving(NamedTuple):
-    """Output of `row_rates`, without custom rows, and the wrenches of the forces on bodies, (nb, 6)."""
-
-    by_q: FloatArray
-    by_v: FloatArray
-    speed: FloatArray
-    carried: FloatArray
-    wrenches: FloatArray
-
-
 def _moving(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, a: FloatArray, forces: FloatArray
-) -> _Moving:
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the derivatives by q and v of the rows' accelerations and wrenches, at fixed a (nv,) and forces (nc,).
 
-    Rows of custom constraints are not included.
+    They are by_q, by_v, speed and carried of `row_rates`, and the wrenches of the forces on bodies, (nb, 6). Rows of
+    custom constraints are not included.
     """
     from contactlab.multibody.constraints.kernels.row_rates import row_rates
 
@@ -175,23 +157,28 @@ def _moving(
         packed.model_ints, packed.model_floats, q, v, a, forces, custom, rates, work, points, ready,
         by_q, by_v, speed, errors, carried, wrenches,
     )  # fmt: skip
-    return _Moving(by_q, by_v, speed, carried, wrenches)
+    return by_q, by_v, speed, carried, wrenches
 
 
-def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _FixedMultipliers) -> tuple[FloatArray, FloatArray]:
+def _others(
+    model: Model, cs: ConstraintSet, q: FloatArray, missed: FloatArray, y: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return d(G^T missed) (nv, 2 nv) and d(G y) (nc, 2 nv) of contacts and loops, by q and v."""
     still = np.zeros(model.nv)
-    moving = _moving(model, cs, q, held.y, still, held.missed)
-    at_rest, pushed = (inverse_dynamics_derivatives(model, q, still, still, f)[0] for f in (None, moving.wrenches))
-    lifted = moving.carried + at_rest - pushed
-    return np.hstack([lifted, np.zeros_like(lifted)]), np.hstack([moving.speed, np.zeros_like(moving.speed)])
+    _, _, speed, carried, wrenches = _moving(model, cs, q, y, still, missed)
+    at_rest, pushed = (inverse_dynamics_derivatives(model, q, still, still, f)[0] for f in (None, wrenches))
+    lifted = carried + at_rest - pushed
+    return np.hstack([lifted, np.zeros_like(lifted)]), np.hstack([speed, np.zeros_like(speed)])
 
 
 def _differenced(
-    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: _FixedMultipliers
+    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) of custom rows, by q and v: 2 nv columns each."""
-    nv, n, none = model.nv, cs.n_rows, np.zeros(0)
+    """Return d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) of custom rows, by q and v: 2 nv columns each.
+
+    ``held`` are a, forces, missed and y, which are constant here.
+    """
+    nv, n, none, (a, forces, missed, y) = model.nv, cs.n_rows, np.zeros(0), held
     rates = np.zeros((2 * nv, 2 * (nv + n)))
     for place, weight in STENCIL:
         ways = place * STEP * np.eye(nv)
@@ -199,7 +186,7 @@ def _differenced(
         for rate, (q_, v_) in zip(rates, near, strict=True):
             G, gamma, _, _, _ = out = RowValues(np.zeros((n, nv)), np.zeros(n), none, none, np.zeros(n))
             fill_custom(cs, model, q_, v_, t, _ROWS, out)
-            parts = (held.forces @ G, gamma - G @ held.a, held.missed @ G, G @ held.y)
+            parts = (forces @ G, gamma - G @ a, missed @ G, G @ y)
             rate += weight / (12.0 * STEP) * np.concatenate(parts)
     pushed, wanted, lifted, shared = np.split(rates.T, np.cumsum([nv, cs.n_rows, nv]))
     return pushed, wanted, lifted, shared

@@ -41,7 +41,7 @@ from contactlab.multibody.constraints import (
     forward_dynamics_constraints,
 )
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 
 METHODS = ("kokkevis", "range_space_sparse", "direct", "null_space")
 POINT = np.array([0.1, 0.2, 0.3])

@@ -21,7 +21,7 @@ from contactlab.multibody.constraints import (
     forward_dynamics_constraints,
 )
 from contactlab.multibody.spatial import RigidInertia
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 
 ALL = ("direct", "range_space_sparse", "null_space", "kokkevis")
 

@@ -41,7 +41,7 @@ from contactlab.multibody import (
     zero_moment_point,
 )
 from contactlab.multibody.spatial import RigidInertia, Transform
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)
 POINT = np.array([0.1, -0.2, 0.3])

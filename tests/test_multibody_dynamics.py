@@ -32,7 +32,7 @@ from contactlab.multibody.mass_matrix import (
     solve_mass_matrix,
 )
 from contactlab.multibody.spatial import RigidInertia, Transform
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 
 # Places in the row that `totals` gives.
 ANGULAR, LINEAR, KINETIC = 4, 7, 10

@@ -27,7 +27,7 @@ from contactlab.multibody.inverse_kinematics import (
     inverse_kinematics,
 )
 from contactlab.multibody.spatial import RigidInertia, SpatialError, Transform
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)
 entries = st.floats(-2.0, 2.0)

@@ -27,7 +27,7 @@ from contactlab.multibody import (
     zero_moment_point,
 )
 from contactlab.multibody.spatial import RigidInertia, Transform
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 
 seeds = st.integers(0, 10_000)
 few = settings(max_examples=25)

@@ -3,7 +3,7 @@ from test_multibody_batch import Slider
 
 from contactlab.multibody import Model, ModelBuilder, body_origins_overview, dof_overview, hierarchy_overview, joints
 from contactlab.multibody.spatial import RigidInertia, Transform
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 
 pytestmark = pytest.mark.nojit
 

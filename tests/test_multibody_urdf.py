@@ -32,7 +32,7 @@ from contactlab.multibody.joint_data import (
 )
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Prismatic, Revolute
 from contactlab.multibody.spatial import RigidInertia, Transform
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 from contactlab.multibody.urdf import (
     UrdfBox,
     UrdfCapsule,

@@ -29,7 +29,7 @@ from contactlab.collision.shapes import (
     Shape,
     Sphere,
 )
-from contactlab.multibody.spatial.errors import ContactError
+from contactlab.multibody.spatial.arrays import ContactError
 from contactlab.naming import module_hooks
 
 __all__ = [

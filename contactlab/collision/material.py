@@ -13,8 +13,14 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, set_fields
-from contactlab.multibody.spatial.errors import ContactError, check_type
+from contactlab.multibody.spatial.arrays import (
+    ContactError,
+    FloatArray,
+    check_type,
+    finite_array,
+    finite_number,
+    set_fields,
+)
 
 
 @runtime_checkable

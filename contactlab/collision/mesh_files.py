@@ -25,8 +25,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.collision.shapes.convex_points import MAX_CORNERS, ConvexPoints, Mesh, coarse_hull
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.multibody.spatial.errors import ContactError, MeshFileError, MultibodyError
+from contactlab.multibody.spatial.arrays import (
+    ContactError,
+    FloatArray,
+    IntArray,
+    MeshFileError,
+    MultibodyError,
+    finite_array,
+)
 from contactlab.multibody.urdf.reading import Guard
 from problem_data.files import read_bytes
 

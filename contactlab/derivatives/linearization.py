@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.constraint_solver.model_problem.drives import Drive
 from contactlab.derivatives.kernels import AT_CONE, NEARLY_STICKING, NEXT_EDGE, ON_KINK
 from contactlab.multibody import RigidInertia
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array
-from contactlab.multibody.spatial.errors import MultibodyError, close_names
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, close_names, finite_array
 from contactlab.simulation.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.state import StepperState

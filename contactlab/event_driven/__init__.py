@@ -13,8 +13,7 @@ from contactlab.event_driven.recording import EventError, EventRecording, Incons
 from contactlab.event_driven.run import Run
 from contactlab.event_driven.trace import Event, EventKind, EventOptions
 from contactlab.event_driven.transition import EventKink, Transition, transition
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
-from contactlab.multibody.spatial.errors import warn_caller
+from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, warn_caller
 from contactlab.naming import module_hooks
 from contactlab.simulation.recording.notices import ImplausibleWarning
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches

@@ -15,7 +15,7 @@ from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.painleve import InstantMode, PainleveMap, painleve_map, painleve_scan, painleve_threshold
 from contactlab.impact.single import Phase, RouthDiagram, Segment, SingleImpact, State, routh_diagram
 from contactlab.impact.single_laws import Brach, ChatterjeeRuina, Smith, TangentialCompliance
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import ImpactError
 from contactlab.naming import module_hooks
 
 #: All laws, as classes; `all_laws` has the three laws with an order, in both orders.

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from contactlab.collision import RestitutionLaw
 from contactlab.constraint_solver.blocks import UnilateralRows, unilateral_rows
 from contactlab.constraint_solver.discretized import add_bilateral_forces
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
 #: A coefficient, or a law that depends on speed, for all contacts; or one number or law per contact.

@@ -17,8 +17,7 @@ from contactlab.impact.collision import ImpactProblem, Restitution
 from contactlab.impact.law import ImpactLaw, ImpactOutcome, with_newtons_terms
 from contactlab.impact.ordered_laws import Newton, Poisson, Stronge
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError, IntArray, finite_array
 from problem_data import ConstraintVelProblemData
 
 

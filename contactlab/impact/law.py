@@ -21,8 +21,7 @@ import numpy as np
 from contactlab.constraint_solver.certificate import Certificate
 from contactlab.impact.collision import Collision, ImpactProblem, Restitution, check_restitution, coefficients
 from contactlab.impact.single import Ending, NoSeparationError, SingleImpact, single_impact
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 # Growth of the energy by rounding, relative to the energy before.

@@ -54,8 +54,7 @@ from contactlab.impact.law import (
     with_normal_terms,
 )
 from contactlab.impact.single import Ending
-from contactlab.multibody.spatial.arrays import FloatArray, finite_number
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError, finite_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,7 @@ from contactlab.impact.single import (
     normal_work,
     single_impact,
 )
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError, IntArray, finite_array
 from problem_data import ConstraintVelProblemData
 
 # Approach speed, relative to the first, that counts as zero; extent, relative to the initial speed, that counts as

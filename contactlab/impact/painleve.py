@@ -25,8 +25,7 @@ from contactlab.constraint_solver.acceleration import AccelerationLCP, form_acce
 from contactlab.constraint_solver.blocks import free_motion
 from contactlab.constraint_solver.uniqueness import VelocityCount, motion_is_unique
 from contactlab.impact.compare import parameter_grid, problem_at
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError, IntArray, finite_array, finite_number
 from problem_data import ConstraintAccelProblemData
 
 # Relative to the largest force or acceleration: smaller values count as zero.

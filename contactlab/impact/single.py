@@ -27,8 +27,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from contactlab.impact.collision import Collision, ImpactProblem, Restitution, coefficients
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError
 from problem_data import ConstraintVelProblemData
 
 # Slip below this fraction of the contact's initial speed has stopped; rounding is about 1e-16.

@@ -33,8 +33,7 @@ import numpy as np
 from contactlab.impact.collision import Collision
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import NoSeparationError, SingleImpact, invariant_direction
-from contactlab.multibody.spatial.arrays import FloatArray, finite_number
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError, finite_number
 
 # Slip, relative to the contact's speed, that counts as zero.
 _NO_SLIP = 1e-12

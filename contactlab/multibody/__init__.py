@@ -117,7 +117,7 @@ from contactlab.multibody.points import (
     point_velocity_6d,
 )
 from contactlab.multibody.spatial import RigidInertia, Transform
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError
 from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning, load_urdf
 from contactlab.naming import module_hooks
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.kernels import GOOD, NOT_FINITE, SINGULAR
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, finite_array
 
 if TYPE_CHECKING:
     from contactlab.multibody.bodies import BodySpec

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody import kernels as codes
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
-from contactlab.multibody.spatial.arrays import FloatArray, read_only
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, read_only
 from contactlab.multibody.spatial.inertia import RigidInertia
 from contactlab.multibody.spatial.transform import Transform
 

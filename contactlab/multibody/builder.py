@@ -13,8 +13,14 @@ from contactlab.multibody.bodies import WORLD, BodySpec, JointLimits
 from contactlab.multibody.joints import CustomJoint, Fixed, Joint
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.multibody.spatial.errors import MultibodyError, check_type, close_names
+from contactlab.multibody.spatial.arrays import (
+    FloatArray,
+    MultibodyError,
+    check_type,
+    close_names,
+    finite_array,
+    read_only,
+)
 from contactlab.multibody.spatial.inertia import RigidInertia
 from contactlab.multibody.spatial.transform import Transform
 

@@ -24,8 +24,7 @@ from contactlab.multibody.kinematics import (
     velocity,
 )
 from contactlab.multibody.model import Model, world_mass
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, unit_axis
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, finite_array, unit_axis
 
 _NONE = np.zeros(0)
 

@@ -14,8 +14,7 @@ from contactlab.multibody.joints import CustomJoint, evaluated
 from contactlab.multibody.kinematics import BatchOperands, batched, check_batch, operand
 from contactlab.multibody.model import Model
 from contactlab.multibody.spatial import quaternion
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, finite_array
 
 
 def neutral(model: Model) -> FloatArray:

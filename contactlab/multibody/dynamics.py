@@ -34,8 +34,7 @@ from contactlab.multibody.kinematics import (
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, set_fields
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, finite_array, set_fields
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
 

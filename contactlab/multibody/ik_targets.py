@@ -16,8 +16,14 @@ from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.multibody.spatial import quaternion
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
-from contactlab.multibody.spatial.errors import MultibodyError, check_type
+from contactlab.multibody.spatial.arrays import (
+    FloatArray,
+    IntArray,
+    MultibodyError,
+    check_type,
+    finite_array,
+    set_fields,
+)
 from contactlab.multibody.spatial.transform import Transform
 
 _ORIGIN = np.zeros(3)

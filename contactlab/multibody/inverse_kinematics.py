@@ -21,8 +21,15 @@ from contactlab.multibody.ik_targets import (
 )
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.multibody.spatial.errors import MultibodyError, check_type, check_whole
+from contactlab.multibody.spatial.arrays import (
+    FloatArray,
+    MultibodyError,
+    check_type,
+    check_whole,
+    finite_array,
+    finite_number,
+    read_only,
+)
 
 __all__ = [
     "CenterOfMassTarget",

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import MultibodyError, close_names
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, close_names
 
 
 @dataclass(frozen=True)

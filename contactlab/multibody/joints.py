@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody import kernels as codes
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, set_fields, unit_axis
-from contactlab.multibody.spatial.errors import MultibodyError, check_type
+from contactlab.multibody.spatial.arrays import (
+    FloatArray,
+    MultibodyError,
+    check_type,
+    finite_array,
+    finite_number,
+    set_fields,
+    unit_axis,
+)
 from contactlab.multibody.spatial.transform import Transform
 
 __all__ = [

@@ -20,8 +20,14 @@ from contactlab.multibody.arguments import check_finite, checked, checked_vector
 from contactlab.multibody.joints import evaluated
 from contactlab.multibody.kernels import CUSTOM_ROW, GOOD, NOT_FINITE, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.multibody.spatial.errors import MultibodyError, check_type, check_whole
+from contactlab.multibody.spatial.arrays import (
+    FloatArray,
+    MultibodyError,
+    check_type,
+    check_whole,
+    finite_array,
+    read_only,
+)
 from contactlab.multibody.spatial.transform import Transform
 from lcp.interruptible import map_threads
 

@@ -22,8 +22,7 @@ from contactlab.multibody.kinematics import (
     run,
 )
 from contactlab.multibody.model import Model, structure
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, MultibodyError, read_only
 
 
 @dataclass(frozen=True, eq=False)

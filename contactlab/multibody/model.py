@@ -12,8 +12,14 @@ from contactlab.multibody.bodies import WORLD, BodySpec, JointLimits, dof_text, 
 from contactlab.multibody.joints import FloatingBase, Spherical, evaluated
 from contactlab.multibody.kernels import columns_start
 from contactlab.multibody.packing import PackedModel, pack
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
-from contactlab.multibody.spatial.errors import MultibodyError, close_names
+from contactlab.multibody.spatial.arrays import (
+    FloatArray,
+    IntArray,
+    MultibodyError,
+    close_names,
+    finite_array,
+    set_fields,
+)
 from lcp.result import html_table
 
 

@@ -13,8 +13,7 @@ from contactlab.multibody import kernels as codes
 from contactlab.multibody.bodies import WORLD, BodySpec
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import STACK, work_size
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, MultibodyError
 from contactlab.multibody.spatial.inertia import RigidInertia, round_off
 from contactlab.multibody.spatial.transform import Transform
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_configuration
-from contactlab.multibody.spatial.arrays import finite_number
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import MultibodyError, finite_number
 from contactlab.simulation.recording.failure import simulation_error
 from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.stepping.callbacks import (

@@ -23,8 +23,15 @@ from contactlab.collision.shapes import (
     Sphere,
 )
 from contactlab.collision.shapes.shape import PackedShapes, pack_shapes, pose_row, workspace
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, finite_number, read_only
-from contactlab.multibody.spatial.errors import ContactError, check_type
+from contactlab.multibody.spatial.arrays import (
+    ContactError,
+    FloatArray,
+    IntArray,
+    check_type,
+    finite_array,
+    finite_number,
+    read_only,
+)
 from contactlab.multibody.spatial.transform import Transform
 
 __all__ = [

@@ -34,8 +34,7 @@ from contactlab.collision.shapes.shape import (
     positive_number,
 )
 from contactlab.multibody.spatial import RigidInertia
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, set_fields
-from contactlab.multibody.spatial.errors import ContactError
+from contactlab.multibody.spatial.arrays import ContactError, FloatArray, finite_array, finite_number, set_fields
 
 __all__ = [
     "ALL_SHAPES", "BodyShape", "Box", "Capsule", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Mesh",

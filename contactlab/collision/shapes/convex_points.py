@@ -16,8 +16,14 @@ from contactlab.collision import kernels as layout
 from contactlab.collision.kernels import CONVEX, MAX_FACE, MAX_POINTS
 from contactlab.collision.shapes.shape import PackedShape, Points, Shape, SurfaceMesh, balls, faces, flat
 from contactlab.multibody.spatial import RigidInertia
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, set_fields
-from contactlab.multibody.spatial.errors import ContactError, SpatialError
+from contactlab.multibody.spatial.arrays import (
+    ContactError,
+    FloatArray,
+    IntArray,
+    SpatialError,
+    finite_array,
+    set_fields,
+)
 from contactlab.multibody.spatial.inertia import (
     hull_triangles,
     outward_triangles,

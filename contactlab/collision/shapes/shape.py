@@ -12,8 +12,7 @@ import numpy as np
 
 from contactlab.collision import kernels as layout
 from contactlab.multibody.spatial import RigidInertia
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_number
-from contactlab.multibody.spatial.errors import ContactError, check_type
+from contactlab.multibody.spatial.arrays import ContactError, FloatArray, IntArray, check_type, finite_number
 from contactlab.multibody.spatial.transform import Transform
 
 CIRCLE_SIDES = 32  # sides of a circle

@@ -38,8 +38,7 @@ from contactlab.constraint_solver.model_problem.problem import ModelProblem
 from contactlab.multibody.constraints import ConstraintSet
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import finite_array
-from contactlab.multibody.spatial.errors import ContactError, MultibodyError
+from contactlab.multibody.spatial.arrays import ContactError, MultibodyError, finite_array
 from problem_data.validation import FRICTION
 
 

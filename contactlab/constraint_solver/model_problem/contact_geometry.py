@@ -299,7 +299,7 @@ def _names(contacts: Sequence[ContactPoint]) -> tuple[str, ...]:
 
 def _bodies(model: Model, contacts: Sequence[ContactPoint], attribute: str) -> IntArray:
     """Return the bodies ``attribute`` of the contacts by index; raise if body A is body B."""
-    from contactlab.multibody.spatial.errors import MultibodyError
+    from contactlab.multibody.spatial.arrays import MultibodyError
 
     out = np.empty(len(contacts), dtype=np.int64)
     for i, contact in enumerate(contacts):

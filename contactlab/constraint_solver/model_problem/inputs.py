@@ -30,8 +30,7 @@ from contactlab.multibody.joint_data import mimic_coupling
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, close_names, read_only
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 from problem_data.inertia import FunctionInertia
 

@@ -20,8 +20,7 @@ from contactlab.constraint_solver.model_problem.options import BridgeError, Join
 from contactlab.multibody.bodies import positions
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError
 
 
 @dataclass(frozen=True)

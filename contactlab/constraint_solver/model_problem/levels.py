@@ -46,8 +46,7 @@ from contactlab.constraint_solver.model_problem.inputs import (
 from contactlab.constraint_solver.model_problem.joint_limit_rows import LimitRow
 from contactlab.constraint_solver.model_problem.options import BridgeError, JointLimit, Stabilisation, at_least_zero
 from contactlab.constraint_solver.softening import softening
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, close_names
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 

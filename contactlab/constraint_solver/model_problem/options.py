@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
-from contactlab.multibody.spatial.arrays import finite_number
-from contactlab.multibody.spatial.errors import FieldError, close_names
+from contactlab.multibody.spatial.arrays import FieldError, close_names, finite_number
 
 
 class BridgeError(FieldError):

@@ -24,8 +24,7 @@ from contactlab.multibody.constraints.solve import nearest_solution, row_space
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.multibody.spatial.errors import check_whole
+from contactlab.multibody.spatial.arrays import FloatArray, check_whole, finite_array, finite_number, read_only
 
 # Coordinates of weight zero have this weight, relative to the largest one, while the conditions are solved. Then
 # coordinates with a large weight can move too, if the others are not sufficient. The search for the nearest solution

@@ -19,8 +19,7 @@ from contactlab.multibody.constraints.wrenches import group_wrenches
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_in_body, point_jacobian_6d
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
-from contactlab.multibody.spatial.errors import check_whole
+from contactlab.multibody.spatial.arrays import FloatArray, check_whole, finite_array, finite_number
 
 # Step of the central differences: their error is its square, or rounding divided by it.
 _STEP = 1e-5

@@ -20,8 +20,7 @@ from contactlab.multibody.constraints.rows import (
     baumgarte_of,
 )
 from contactlab.multibody.model import Model, body_frames, structure
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, read_only
-from contactlab.multibody.spatial.errors import MultibodyError, close_names
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, MultibodyError, close_names, read_only
 
 # Head and codes of `contactlab.multibody.constraints.kernels.layout`, which is not imported here because it imports the
 # compiler.

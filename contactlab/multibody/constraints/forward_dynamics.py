@@ -50,8 +50,7 @@ from contactlab.multibody.kernels import GOOD, NOT_FINITE
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
 from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, finite_array
 
 
 def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.bodies import WORLD
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, set_fields
-from contactlab.multibody.spatial.errors import FieldError
+from contactlab.multibody.spatial.arrays import FieldError, FloatArray, finite_array, finite_number, set_fields
 from contactlab.multibody.spatial.transform import Transform
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.multibody.spatial import quaternion
-from contactlab.multibody.spatial.errors import FieldError, SpatialError
+from contactlab.multibody.spatial.arrays import FieldError, SpatialError
 from contactlab.multibody.spatial.inertia import RigidInertia
 from contactlab.multibody.spatial.transform import Transform, cross_force, cross_motion
 from contactlab.naming import module_hooks

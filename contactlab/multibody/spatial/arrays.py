@@ -1,14 +1,23 @@
-"""Conversion of users' values to private, contiguous, finite float64 arrays, with typed errors."""
+"""Conversion of users' values to private, contiguous, finite float64 arrays, and the errors that name a bad value.
+
+An error names the argument at fault, the entry and the reason. The other checks and the warnings of the library follow
+the conversions.
+"""
 
 from __future__ import annotations
 
+import difflib
 import math
-from typing import TypeGuard
+import numbers
+import sys
+import warnings
+from collections.abc import Iterable
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.multibody.spatial.errors import FieldError, SpatialError
+from problem_data.validation import FileError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -16,6 +25,29 @@ FLOAT64 = np.dtype(np.float64)
 
 #: A point or direction of a kernel: three coordinates.
 Vec3 = tuple[float, float, float]
+
+
+class FieldError(ValueError):
+    """A value that cannot be used.
+
+    Attributes
+    ----------
+    field
+        Name of the argument or attribute at fault.
+    detail
+        Reason, with the offending entry and its value.
+    """
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__(field, detail)
+        self.field, self.detail = field, detail
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.detail}"
+
+
+class SpatialError(FieldError):
+    """A pose, quaternion or inertia that is invalid."""
 
 
 def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], error: type[FieldError]) -> FloatArray:
@@ -114,3 +146,54 @@ def rows_of(value: ArrayLike, field: str, length: int) -> FloatArray:
     if array.ndim == 0 or array.shape[-1] != length:
         raise SpatialError(field, f"must have {length} entries along its last axis, got shape {array.shape}")
     return array
+
+
+MAX_NAMES = 8
+
+
+def warn_caller(text: str, category: type[Warning]) -> None:
+    """Give a warning at the line that called the library."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_globals.get("__name__", "").startswith("contactlab.") and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
+
+
+def check_type(value: object, kind: Any, field: str, error: type[FieldError], wanted: str = "") -> None:
+    """Raise ``error`` unless a value has a type, because callers may ignore annotations."""
+    if isinstance(value, type) or not isinstance(value, kind):
+        raise error(field, f"must be {wanted or f'a {kind.__name__}'}, got {value!r:.100}")
+
+
+def check_whole(value: object, field: str, error: type[FieldError], least: int) -> None:
+    """Raise ``error`` unless a value is a whole number, at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise error(field, f"must be a whole number >= {least}, got {value!r}")
+
+
+def close_names(name: object, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the close names, or otherwise all names."""
+    names = list(known)
+    # Comparing names costs the product of their lengths, so long and very many names are skipped.
+    short = [one for one in names[:1000] if len(one) <= 100 and len(str(name)) <= 100]
+    close = difflib.get_close_matches(str(name), short, n=3, cutoff=0.5)
+    if close:
+        return f"; close: {', '.join(map(repr, close))}"
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"; there are {', '.join(map(repr, names[:MAX_NAMES])) or 'none'}{more}"
+
+
+class MultibodyError(FieldError):
+    """A model that cannot be built, a body that does not exist, or a state that does not match the model."""
+
+
+class ContactError(FieldError):
+    """A shape, material or friction pyramid that cannot be used."""
+
+
+class MeshFileError(ContactError, FileError):
+    """A mesh file that cannot be used."""
+
+
+class ImpactError(FieldError):
+    """An argument that an impact law cannot use."""

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, finite_number, rows_of, set_fields
-from contactlab.multibody.spatial.errors import FieldError, SpatialError
+from contactlab.multibody.spatial.arrays import (
+    FieldError,
+    FloatArray,
+    IntArray,
+    SpatialError,
+    finite_array,
+    finite_number,
+    rows_of,
+    set_fields,
+)
 from contactlab.multibody.spatial.transform import Transform, cross_matrix
 
 if TYPE_CHECKING:

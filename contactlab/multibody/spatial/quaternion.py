@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.spatial.arrays import FloatArray, rows_of
-from contactlab.multibody.spatial.errors import SpatialError
+from contactlab.multibody.spatial.arrays import FloatArray, SpatialError, rows_of
 
 # Below this angle [rad] the ratios sin(a/2)/a and a/sin(a/2) are summed as series.
 SMALL_ANGLE = 1e-2

@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.spatial import quaternion
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, rows_of, set_fields, unit_axis
-from contactlab.multibody.spatial.errors import SpatialError
+from contactlab.multibody.spatial.arrays import (
+    FloatArray,
+    SpatialError,
+    finite_array,
+    finite_number,
+    rows_of,
+    set_fields,
+    unit_axis,
+)
 
 
 def cross_motion(v: ArrayLike, m: ArrayLike) -> FloatArray:

@@ -22,8 +22,7 @@ from contactlab.multibody.joint_data import ONE_AXIS, JointData, Mimic, follower
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
 from contactlab.multibody.model import Model, link_masses, structure
 from contactlab.multibody.packing import NegativeMomentError
-from contactlab.multibody.spatial.arrays import FloatArray, set_fields, unit_axis
-from contactlab.multibody.spatial.errors import MultibodyError, close_names
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, close_names, set_fields, unit_axis
 from contactlab.multibody.spatial.inertia import RigidInertia
 from contactlab.multibody.spatial.transform import Transform
 from contactlab.multibody.urdf.geometry import (

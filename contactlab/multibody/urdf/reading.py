@@ -15,8 +15,7 @@ from xml.parsers import expat
 import numpy as np
 
 from contactlab.multibody.spatial import quaternion
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import MultibodyError, warn_caller
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, warn_caller
 from contactlab.multibody.spatial.transform import Transform
 from problem_data.files import read_bytes
 from problem_data.validation import FileError

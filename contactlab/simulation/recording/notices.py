@@ -15,8 +15,7 @@ import numpy as np
 
 from contactlab.constraint_solver.certificate import ForceChoice
 from contactlab.constraint_solver.model_problem.drives import RowKind
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import warn_caller
+from contactlab.multibody.spatial.arrays import FloatArray, warn_caller
 from contactlab.simulation.recording.energy_ledger import EnergyLedger, held_trees, rigid_contacts
 from contactlab.simulation.recording.long_steps import DEPTH, StepMotions, long_steps
 from contactlab.simulation.recording.record import Record, surface_velocities

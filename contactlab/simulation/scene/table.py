@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from contactlab.multibody.spatial.errors import FieldError
+from contactlab.multibody.spatial.arrays import FieldError
 from problem_data.files import read_text
 from problem_data.validation import FileError
 

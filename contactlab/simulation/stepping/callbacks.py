@@ -15,8 +15,14 @@ from contactlab.collision import ContactError, Material, PowerLaw
 from contactlab.collision.material import unit_vector
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.constraints.custom import CustomRows
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number, is_finite_array, read_only
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import (
+    FloatArray,
+    close_names,
+    finite_array,
+    finite_number,
+    is_finite_array,
+    read_only,
+)
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import JointRows, StepWork
 from contactlab.simulation.world.errors import SimulationConfigError

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, close_names, finite_array
 from contactlab.simulation.stepping.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.simulation.stepping.record_schema import Rows, StepTable
 from contactlab.simulation.world.errors import SimulationConfigError

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody.arguments import check_configuration, check_velocity
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError
 from contactlab.simulation.stepping.callbacks import Motions, motion_callback
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import (

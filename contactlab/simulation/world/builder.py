@@ -13,8 +13,7 @@ from contactlab.collision import Material, Mesh
 from contactlab.multibody import BodySpec, UrdfModel
 from contactlab.multibody.model import structure
 from contactlab.multibody.spatial import Transform, quaternion
-from contactlab.multibody.spatial.arrays import read_only
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import close_names, read_only
 from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.simulation.world.body_builder import BodyBuilder, check_name

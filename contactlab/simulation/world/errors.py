@@ -6,7 +6,7 @@ import contextlib
 import operator
 from collections.abc import Iterator
 
-from contactlab.multibody.spatial.errors import FieldError
+from contactlab.multibody.spatial.arrays import FieldError
 from problem_data.validation import FileError
 
 

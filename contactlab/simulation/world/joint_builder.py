@@ -15,8 +15,7 @@ from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, apply_mimic
 from contactlab.multibody.bodies import WORLD, positions
 from contactlab.multibody.constraints import ConstraintError, ConstraintSet
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, finite_number
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import FloatArray, close_names, finite_array, finite_number
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
 from contactlab.simulation.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint, PointSpring
 

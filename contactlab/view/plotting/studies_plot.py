@@ -10,8 +10,7 @@ import numpy as np
 
 import lcp
 from contactlab.impact import ContactMotion, ImpactMap, PainleveMap, RouthDiagram
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.errors import ImpactError
+from contactlab.multibody.spatial.arrays import FloatArray, ImpactError, IntArray
 from contactlab.view.plotting.figures import CYCLE, legend_above, new_figure, save_figure
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ from contactlab.lab.studies.identification.problem import (
     verdict_of,
 )
 from contactlab.lab.studies.identification.windows import Windows, window_problem, with_parameters
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray, close_names
 
 __all__ = [
     "IdentificationError", "IdentificationResult", "IdentificationVerdict", "Parameter", "Problem", "Recordings",

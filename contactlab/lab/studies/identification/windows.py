@@ -38,8 +38,7 @@ from contactlab.lab.studies.identification.problem import Function, Identificati
 from contactlab.multibody.bodies import BodySpec
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.spatial import RigidInertia
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import FloatArray, close_names
 from contactlab.simulation import ImplausibleWarning, TimeStepping, World, rollout
 from contactlab.simulation.world.joint_actions import Coefficient, JointActions
 

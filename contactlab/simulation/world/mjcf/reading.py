@@ -16,8 +16,7 @@ import numpy as np
 from contactlab.collision import PlacedShape
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial import Transform
-from contactlab.multibody.spatial.arrays import read_only
-from contactlab.multibody.spatial.errors import warn_caller
+from contactlab.multibody.spatial.arrays import read_only, warn_caller
 from contactlab.simulation.world.body_builder import BodyBuilder
 from contactlab.simulation.world.errors import blaming_file
 from contactlab.simulation.world.mjcf.actuators import (

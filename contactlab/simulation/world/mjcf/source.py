@@ -22,8 +22,7 @@ import numpy as np
 
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial import Transform, quaternion
-from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.multibody.spatial.errors import FieldError
+from contactlab.multibody.spatial.arrays import FieldError, FloatArray
 from contactlab.simulation.world.errors import SimulationConfigError
 from problem_data.files import read_bytes
 from problem_data.validation import FileError

@@ -13,8 +13,7 @@ from contactlab.collision.detection import PackedShapes, first_hits, pack_shapes
 from contactlab.collision.shapes.shape import pose_row
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial import Transform
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, set_fields
-from contactlab.multibody.spatial.errors import close_names
+from contactlab.multibody.spatial.arrays import FloatArray, close_names, finite_array, set_fields
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.sensors.joint import OnBody, turned_back
 from contactlab.simulation.world.sensors.step_view import StepView

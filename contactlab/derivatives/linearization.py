@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraint_solver.model_problem.drives import Drive
 from contactlab.derivatives.kernels import AT_CONE, NEARLY_STICKING, NEXT_EDGE, ON_KINK
-from contactlab.multibody import RigidInertia
 from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, close_names, finite_array
 from contactlab.simulation.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
 from contactlab.simulation.world.errors import SimulationConfigError
@@ -246,119 +245,85 @@ def parameter(world: World, name: str) -> Parameter:
         The name is unknown, or the number has no unique value.
     """
     owner, _, quantity = name.rpartition(".")
+    model, actions = world.model, world.joint_actions
+    drives = [str(drive.name) for drive in actions.drives]
+    known = [*model.names, *world.half_space_names]
+    scale, none = math.nan, ""
     if owner == "gravity" and quantity in _PLACES:
-        return _gravity(world, name, _PLACES[quantity])
-    drives = [str(drive.name) for drive in world.joint_actions.drives]
-    if owner in drives and quantity in DRIVE:
-        return _of_drive(world, name, drives.index(owner), quantity)
-    known = [*world.model.names, *world.half_space_names]
-    if quantity in MATERIAL and owner in (*known, ALL):
-        return _of_material(world, name, owner, quantity)
-    if quantity in INERTIAL and owner in world.model.names:
-        return _of_inertia(world, name, owner, quantity)
-    if quantity in JOINT:
-        return _of_joint(world, name, owner, quantity)
-    if owner not in (*known, *drives):
+        scale, paths = 9.81, [("model", "gravity", _PLACES[quantity])]
+    elif owner in drives and quantity in DRIVE:
+        number = drives.index(owner)
+        if not hasattr(actions.drives[number], quantity):
+            kind = type(actions.drives[number]).__name__
+            raise SimulationConfigError("wrt", f"{name!r}: a {kind} has no {quantity}")
+        paths = [("joint_actions", "drives", number, quantity)]
+    elif quantity in MATERIAL and owner in (*known, ALL):
+        bodies = [model.names[body] for body in world.surface_bodies]
+        paths = [("surfaces", i, "material", quantity) for i, one in enumerate(bodies) if owner in (ALL, one)]
+        grounds = enumerate(world.half_space_names)
+        paths += [("half_space_materials", i, quantity) for i, one in grounds if owner in (ALL, one)]
+        none = f"{owner!r} has no surface"
+    elif quantity in INERTIAL and owner in model.names:
+        scale, paths = _inertial(world, name, model.names.index(owner), quantity)
+    elif quantity in JOINT:
+        try:
+            moved = model.body_of_joint(owner)
+        except MultibodyError as error:
+            raise SimulationConfigError("wrt", f"{name!r}: {error.detail}") from error
+        entries = enumerate(getattr(actions, quantity))
+        paths = [("joint_actions", quantity, i, "value") for i, one in entries if one.body == moved]
+        none = f"{owner!r} has none: add_joint_{quantity} gives it one"
+    elif owner not in (*known, *drives):
         names = close_names(owner, [*known, *drives])
         raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{names}")
-    every = ", ".join(dict.fromkeys((*MATERIAL, *INERTIAL, *JOINT, *DRIVE)))
-    raise SimulationConfigError("wrt", f"{name!r} has the unknown quantity {quantity!r}; known are {every}")
+    else:
+        every = ", ".join(dict.fromkeys((*MATERIAL, *INERTIAL, *JOINT, *DRIVE)))
+        raise SimulationConfigError("wrt", f"{name!r} has the unknown quantity {quantity!r}; known are {every}")
+    value = _finite(name, {functools.reduce(_entry, path, world) for path in paths}, none)
+    if math.isnan(scale):
+        scale = max(abs(value), 0.1) if quantity in MATERIAL else abs(value) or 1.0
+    return Parameter(name, value, functools.partial(_with_entries, world, paths), scale)
 
 
-def _gravity(world: World, name: str, axis: int) -> Parameter:
-    """Return the parameter of one component of gravity [m/s^2]."""
-    gravity = np.array(world.model.gravity)
-
-    def changed(value: float) -> World:
-        return replace(world, model=replace(world.model, gravity=np.where(np.arange(3) == axis, value, gravity)))
-
-    return Parameter(name, float(gravity[axis]), changed, 9.81)
+#: Place of a number in a world: names of fields, indices of tuples, and the last place in an array.
+Path = tuple[Any, ...]
 
 
-def _of_entries(
-    name: str,
-    entries: Sequence[Any],
-    own: Sequence[bool],
-    quantity: str,
-    world_with: Callable[[tuple[Any, ...]], World],
-    none: str,
-) -> Parameter:
-    """Return the parameter of a field of the ``own`` entries, which have one value in common.
-
-    ``world_with`` returns the world with other entries; ``none`` is the text of the error if there are no own ones.
-    """
-    value = _finite(name, {getattr(one, quantity) for one, mine in zip(entries, own, strict=True) if mine}, none)
-
-    def changed(value: float) -> World:
-        both = zip(entries, own, strict=True)
-        return world_with(tuple(replace(one, **{quantity: value}) if mine else one for one, mine in both))
-
-    return Parameter(name, value, changed, abs(value) or 1.0)
-
-
-def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
-    """Return the parameter of drive ``number``; raise if drives of its kind have no such quantity."""
-    actions = world.joint_actions
-    drives = actions.drives
-    if not hasattr(drives[number], quantity):
-        raise SimulationConfigError("wrt", f"{name!r}: a {type(drives[number]).__name__} has no {quantity}")
-    own = [one is drives[number] for one in drives]
-    return _of_entries(
-        name, drives, own, quantity, lambda new: replace(world, joint_actions=replace(actions, drives=new)), ""
-    )
-
-
-def _of_material(world: World, name: str, owner: str, quantity: str) -> Parameter:
-    """Return the parameter of the materials of a body, of a half-space, or of all; raise if their values differ."""
-    owners = [*(world.model.names[body] for body in world.surface_bodies), *world.half_space_names]
-    materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
-
-    def world_with(new: tuple[Any, ...]) -> World:
-        surfaces = tuple(replace(surface, material=one) for surface, one in zip(world.surfaces, new, strict=False))
-        return replace(world, surfaces=surfaces, half_space_materials=new[len(surfaces) :])
-
-    own = [owner in (ALL, one) for one in owners]
-    found = _of_entries(name, materials, own, quantity, world_with, f"{owner!r} has no surface")
-    return replace(found, scale=max(abs(found.value), 0.1))
-
-
-def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter:
-    """Return the parameter of a body's mass, or of an entry of its centre of mass or its inertia."""
-    number = world.model.names.index(owner)
+def _inertial(world: World, name: str, number: int, quantity: str) -> tuple[float, list[Path]]:
+    """Return scale and places of a body's mass, or of an entry of its centre of mass or its inertia."""
     inertia = world.model.bodies[number].inertia
     if inertia is None or not inertia.mass > 0.0:
-        raise SimulationConfigError("wrt", f"{name!r}: {owner!r} has no mass")
-    entries = inertia.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-    numbers = dict(zip(INERTIAL, (inertia.mass, *inertia.com.tolist(), *entries.tolist()), strict=True))
-    trace = float(np.trace(inertia.inertia))
-    scales = {"mass": inertia.mass, "com": math.sqrt(trace / inertia.mass), "I": trace}
-
-    def changed(value: float) -> World:
-        new = numbers | {quantity: value}
-        com = [new[f"com_{axis}"] for axis in _PLACES]
-        matrix = [[new["I_" + "".join(sorted(i + k))] for k in _PLACES] for i in _PLACES]
-        bodies = list(world.model.bodies)
-        bodies[number] = replace(bodies[number], inertia=RigidInertia(new["mass"], com, np.array(matrix)))
-        return replace(world, model=replace(world.model, bodies=tuple(bodies)))
-
-    return Parameter(name, float(numbers[quantity]), changed, scales[quantity.partition("_")[0]] or 1.0)
+        raise SimulationConfigError("wrt", f"{name!r}: {world.model.names[number]!r} has no mass")
+    own, trace = ("model", "bodies", number, "inertia"), float(np.trace(inertia.inertia))
+    if quantity == "mass":
+        return inertia.mass, [(*own, "mass")]
+    part, _, axes = quantity.partition("_")
+    places = [_PLACES[axis] for axis in axes]
+    if part == "com":
+        return math.sqrt(trace / inertia.mass) or 1.0, [(*own, "com", *places)]
+    return trace or 1.0, [(*own, "inertia", pair) for pair in {tuple(places), tuple(places[::-1])}]
 
 
-def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
-    """Return the parameter of a joint's actions of one kind; raise if it has none, or several values."""
-    try:
-        body = world.model.body_of_joint(owner)
-    except MultibodyError as error:
-        raise SimulationConfigError("wrt", f"{name!r}: {error.detail}") from error
-    actions, none = world.joint_actions, f"{owner!r} has none: add_joint_{quantity} gives it one"
-    entries = getattr(actions, quantity)
-    own = [one.body == body for one in entries]
+def _entry(owner: Any, place: Any) -> Any:
+    """Return a field of a dataclass, or an entry of a tuple or an array."""
+    return getattr(owner, place) if isinstance(place, str) else owner[place]
 
-    def world_with(new: tuple[Any, ...]) -> World:
-        given: dict[str, Any] = {quantity: new}
-        return replace(world, joint_actions=replace(actions, **given))
 
-    return _of_entries(name, entries, own, "value", world_with, none)
+def _with_entries(owner: Any, paths: Sequence[Path], value: float) -> Any:
+    """Return a copy of a dataclass, tuple or array with another value at some places."""
+    if paths[0] == ():
+        return value
+    heads = dict.fromkeys(path[0] for path in paths)
+    inside = {place: [path[1:] for path in paths if path[0] == place] for place in heads}
+    new = {place: _with_entries(_entry(owner, place), inside[place], value) for place in heads}
+    if isinstance(owner, tuple):
+        return tuple(new.get(i, one) for i, one in enumerate(owner))
+    if not isinstance(owner, np.ndarray):
+        return replace(owner, **new)
+    changed = owner.copy()
+    for place, entry in new.items():
+        changed[place] = entry
+    return changed
 
 
 def _finite(name: str, values: set[Any], none: str) -> float:

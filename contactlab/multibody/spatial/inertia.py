@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -173,7 +173,7 @@ class RigidInertia:
     mass: float
     com: FloatArray
     inertia: FloatArray
-    physical_fault: str | None
+    physical_fault: str | None = field(init=False)
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 from contactlab.constraint_solver.acceleration import AccelerationLCP, form_acceleration_lcp
 from contactlab.constraint_solver.blocks import free_motion
 from contactlab.constraint_solver.uniqueness import VelocityCount, motion_is_unique
-from contactlab.impact.compare import parameter_grid, problem_at
 from contactlab.multibody.spatial.arrays import FloatArray, ImpactError, IntArray, finite_array, finite_number
 from problem_data import ConstraintAccelProblemData
 
@@ -69,6 +68,34 @@ class PainleveMap:
     mode: IntArray
     force: FloatArray
     acceleration: FloatArray
+
+
+T = TypeVar("T")
+
+
+def parameter_grid(
+    axes: Mapping[str, ArrayLike],
+) -> tuple[dict[str, FloatArray], list[tuple[tuple[int, ...], dict[str, float]]]]:
+    """Return the values (k,) of each parameter, and the index and parameters of every combination."""
+    if not axes:
+        raise ImpactError("axes", "are none: give values of at least one parameter")
+    values = {name: finite_array(given, f"axes[{name!r}]", (None,), ImpactError) for name, given in axes.items()}
+    for name, given in values.items():
+        if not given.size:
+            raise ImpactError("axes", f"{name!r} has no values")
+    places = np.ndindex(*(given.size for given in values.values()))
+    return values, [
+        (place, {name: float(given[i]) for (name, given), i in zip(values.items(), place, strict=True)})
+        for place in places
+    ]
+
+
+def problem_at(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> T:
+    """Return the problem of a point; raise with its parameters if it has another type than ``kind``."""
+    data = problem(**at)
+    if not isinstance(data, kind):
+        raise ImpactError("problem", f"must return {kind.__name__}, got {type(data).__name__} at {dict(at)}")
+    return data
 
 
 def painleve_map(

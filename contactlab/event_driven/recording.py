@@ -30,9 +30,15 @@ from contactlab.simulation.stepping.contact_table import OPEN, SLIDE, STICK, Con
 from contactlab.simulation.stepping.record_schema import columns_of, new_rows
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
-from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
+from problem_data import (
+    ConstraintAccelProblemData,
+    ConstraintVelProblemData,
+    ProblemDataError,
+    inertia_members,
+    velocity_members,
+    velocity_problem,
+)
 from problem_data.files import NpzFile, Source, write_npz
-from problem_data.io import inertia_members, velocity_members, velocity_problem
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -200,6 +200,10 @@ DRIVE = tuple(dict.fromkeys(name for name in _NUMBERS if name != "target"))
 _PLACES = {"x": 0, "y": 1, "z": 2}
 
 
+#: Place of a number in a world: names of fields, indices of tuples, and the last place in an array.
+Path = tuple[Any, ...]
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A number of a world by which its motion can be differentiated, and which can be fitted.
@@ -249,6 +253,7 @@ def parameter(world: World, name: str) -> Parameter:
     drives = [str(drive.name) for drive in actions.drives]
     known = [*model.names, *world.half_space_names]
     scale, none = math.nan, ""
+    paths: list[Path]
     if owner == "gravity" and quantity in _PLACES:
         scale, paths = 9.81, [("model", "gravity", _PLACES[quantity])]
     elif owner in drives and quantity in DRIVE:
@@ -283,10 +288,6 @@ def parameter(world: World, name: str) -> Parameter:
     if math.isnan(scale):
         scale = max(abs(value), 0.1) if quantity in MATERIAL else abs(value) or 1.0
     return Parameter(name, value, functools.partial(_with_entries, world, paths), scale)
-
-
-#: Place of a number in a world: names of fields, indices of tuples, and the last place in an array.
-Path = tuple[Any, ...]
 
 
 def _inertial(world: World, name: str, number: int, quantity: str) -> tuple[float, list[Path]]:

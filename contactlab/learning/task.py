@@ -15,7 +15,7 @@ from contactlab.constraint_solver.model_problem.options import JointLimit
 from contactlab.multibody import integrate
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array, finite_number, read_only
 from contactlab.multibody.spatial.errors import close_names
-from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.mjcf import MjcfRobot
 from contactlab.simulation.world.sensors import Sensor

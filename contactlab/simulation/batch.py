@@ -29,9 +29,9 @@ from contactlab.simulation.batch_runs import (
 from contactlab.simulation.batch_worker import StateHistory, arrays_of_run, copy_of_states
 from contactlab.simulation.recording.notices import Notice, new_kinds, warn_of
 from contactlab.simulation.simulation_run import LOOK, MOST, checked_array
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.contact_table import ContactContext, ContactTable
 from contactlab.simulation.stepping.island_tables import JointTable
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import Wrenches, checked_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.sensors import Sensor

@@ -9,11 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.simulation.recording import notices
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording import Recording, notices
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.record_schema import row_lengths, rows_of_chunks, start_rows
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.motion import Conveyor
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World

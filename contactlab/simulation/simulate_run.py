@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from contactlab.multibody.spatial.arrays import finite_number
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.failure import simulation_error
 from contactlab.simulation.recording.notices import warn_of
-from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.recording.writer import RecordWriter
 from contactlab.simulation.single_step import StepResult
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import Contacts, Targets, Tau, contact_supplier
 from contactlab.simulation.stepping.driver import Driver, acquire_driver, release_driver
 from contactlab.simulation.stepping.memory import LITTLE, memory_bytes
 from contactlab.simulation.stepping.prepared import check_run
 from contactlab.simulation.stepping.record_schema import Rows, rows_of_chunks
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.state import StepperState

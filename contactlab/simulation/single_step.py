@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import check_configuration
 from contactlab.multibody.spatial.arrays import finite_number
 from contactlab.multibody.spatial.errors import MultibodyError
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.failure import simulation_error
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import (
     Contacts,
     Supply,
@@ -30,7 +31,6 @@ from contactlab.simulation.stepping.island_tables import CertificateTable, Joint
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.prepared import check_run
 from contactlab.simulation.stepping.record_schema import TABLES, Rows, rows_of_chunks
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.state import StepperState

@@ -18,14 +18,14 @@ from contactlab.constraint_solver.solution import advice_on
 from contactlab.constraint_solver.strategy_solver import MAX_SECONDS
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.notices import deep_contact_text, moving_as_prescribed, pressed_by
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.island_view import ViewedContact
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.memory import OutOfMemoryError
 from contactlab.simulation.stepping.prepared import world_arrays
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.world import World
 
 # Failures in which a diverging motion ends.

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from contactlab.constraint_solver.certificate import ForceChoice
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.contact_table import ContactContext, ContactTable
 from contactlab.simulation.stepping.island_tables import CertificateTable, JointTable, UncertifiedTable
 from contactlab.simulation.stepping.kernels.layout import OPEN, SLIDE
 from contactlab.simulation.stepping.record_schema import FIELDS, Rows
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.motion import belt_twist
 from contactlab.simulation.world.state import StepperState

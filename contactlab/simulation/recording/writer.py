@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.environment import environment, environment_changes
 from contactlab.simulation.recording.lock import Lock, LockHeldError
 from contactlab.simulation.recording.record import RecordError, state_after
-from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.recording.storage import (
     META_FILE,
     check_files,
@@ -28,6 +28,7 @@ from contactlab.simulation.recording.storage import (
     record_files,
     writing,
 )
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.record_schema import (
     FIELDS,
     SCHEMA,
@@ -37,7 +38,6 @@ from contactlab.simulation.stepping.record_schema import (
     row_lengths,
     start_rows,
 )
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
 from problem_data.files import Source, partial_files, write_atomic, write_npz

@@ -132,7 +132,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     from contactlab import ForceChoice
     from contactlab.simulation import verify
     from contactlab.simulation.recording import Recording
-    from contactlab.simulation.recording.failure import simulation_error
+    from contactlab.simulation.recording.run_reports import simulation_error
     from contactlab.simulation.stepping.driver import Driver
     from contactlab.simulation.stepping.kernels import layout
     from contactlab.simulation.stepping.record_schema import rows_of_chunks

@@ -15,7 +15,7 @@ from contactlab.derivatives.linearization import Kink, Linearization, NearbyKink
 from contactlab.derivatives.memory import Differentiator
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array
 from contactlab.simulation.recording import Recording
-from contactlab.simulation.recording.failure import SimulationError, simulation_error
+from contactlab.simulation.recording.run_reports import SimulationError, simulation_error
 from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.prepared import check_run

@@ -28,9 +28,9 @@ from contactlab.simulation.batch import Batch, rollout
 from contactlab.simulation.batch_runs import Rollout
 from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.energy_ledger import ENTRIES, EnergyLedger
-from contactlab.simulation.recording.failure import SimulationError
 from contactlab.simulation.recording.notices import ImplausibleWarning, Notice
 from contactlab.simulation.recording.record import ContactEvent, RecordError, RecordWriteError, SolverStatistics
+from contactlab.simulation.recording.run_reports import SimulationError
 from contactlab.simulation.simulate_run import simulate
 from contactlab.simulation.simulation_run import Simulation
 from contactlab.simulation.single_step import StepResult, find_contacts, step

@@ -23,9 +23,9 @@ from contactlab.simulation.batch_worker import (
     grow_batch_state,
     write_run,
 )
-from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.simulation.recording.long_steps import StepMotions
 from contactlab.simulation.recording.notices import Notice, long_step_notices
+from contactlab.simulation.recording.run_reports import NoticeMonitor
 from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import StepCallbacks, poses_at
 from contactlab.simulation.stepping.contact_table import ContactTable

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.simulation.recording import Recording
-from contactlab.simulation.recording.failure import simulation_error
 from contactlab.simulation.recording.notices import Notice
+from contactlab.simulation.recording.run_reports import NoticeMonitor, simulation_error
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import BatchState, ChunkStart, JointWarmStart

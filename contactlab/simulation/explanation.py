@@ -19,8 +19,8 @@ from contactlab.constraint_solver.friction_backend import FrictionBackend
 from contactlab.constraint_solver.solution import advice_on
 from contactlab.simulation import single_step
 from contactlab.simulation.recording import Recording
-from contactlab.simulation.recording.failure import SimulationError
 from contactlab.simulation.recording.record import RecordError
+from contactlab.simulation.recording.run_reports import SimulationError
 from contactlab.simulation.recording.storage import META
 from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import EXTERNAL_ID

@@ -14,7 +14,7 @@ from contactlab.multibody.arguments import check_configuration
 from contactlab.multibody.spatial.arrays import finite_number
 from contactlab.multibody.spatial.errors import MultibodyError
 from contactlab.simulation.recording import Recording
-from contactlab.simulation.recording.failure import simulation_error
+from contactlab.simulation.recording.run_reports import simulation_error
 from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import (
     Contacts,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import platform
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +20,13 @@ from numpy.typing import NDArray
 from contactlab.multibody import body_poses
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.recording.energy_ledger import EnergyLedger, energy_ledger
-from contactlab.simulation.recording.environment import environment
 from contactlab.simulation.recording.notices import Notice, find_notices
 from contactlab.simulation.recording.record import (
     ContactEvent,
     Record,
     SolverStatistics,
     contact_events,
+    html_of,
     slice_steps,
     solver_statistics,
 )
@@ -45,7 +50,7 @@ from contactlab.simulation.world.sensors import Sensor, StepView
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.surface import resolve_mesh_files
 from contactlab.simulation.world.world import World
-from lcp.result import html_table
+from lcp.compiler.releases import target_cpu
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 
@@ -62,7 +67,7 @@ class Recording(Record):
         The arrays by name (`contactlab.simulation.stepping.record_schema`).
     environment
         Versions and processor, on which the bits depend besides the input:
-        `contactlab.simulation.recording.environment.environment`.
+        `contactlab.simulation.recording.environment`.
     solver_description
         The solver used.
     timings
@@ -382,32 +387,59 @@ def _island_rows(recording: Recording, name: str, i: int, island: int) -> NDArra
     return selected
 
 
-WIDTH, HEIGHT = 360, 70  # pixels
-MAX_POINTS = 240
-MAX_NAMES = 8
+# Versions and processor, on which the bits of a record depend besides its input; without names of machines.
+
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
+
+# Entries that can differ between two runs with the same bits.
+_FREE = ("date", "platform", "cores", "resumed")
+
+# Instruction sets that decide which sums a compiler vectorizes.
+_FEATURES = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512dq", "avx512vl", "asimd", "sve", "sve2")
 
 
-def html_of(title: str, world: World, time: FloatArray, energy: FloatArray, rows: Sequence[tuple[str, object]]) -> str:
-    """Return the HTML of a run for notebooks: its times, its bodies, further rows, its energy (n,) [J]."""
-    names = world.model.names
-    listed = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
-    first = [("time", f"{time[0]:g} .. {time[-1]:g} s")] if len(time) else []
-    return html_table(title, [*first, ("bodies", listed), *rows]) + _energy(time, energy)
+def environment() -> dict[str, str]:
+    """Return the stamp of a new record; all entries are text.
+
+    ``contactlab``, ``python``, ``numpy``, ``numba``, ``llvmlite``, ``scipy``: versions; ``machine``, ``cpu``,
+    ``cpu_features``: the processor; ``tier``: of processors that kernels are compiled for, ``at hand`` where it is the
+    very processor, ``none`` without a compiler; ``cores`` of the machine, and ``threads`` of a run: one; ``platform``;
+    ``jit``: on or off; ``date``: its beginning, UTC.
+    """
+    return {**_fixed(), "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
-def _energy(time: FloatArray, energy: FloatArray) -> str:
-    """Return an SVG curve of the energy over time; empty for less than two values."""
-    finite = np.flatnonzero(np.isfinite(energy))
-    shown = finite[np.unique(np.linspace(0, len(finite) - 1, MAX_POINTS).astype(np.int64))] if len(finite) else finite
-    if len(shown) < 2 or time[shown[-1]] <= time[shown[0]]:
-        return ""
-    t, E = time[shown], energy[shown]
-    low, high = float(E.min()), float(E.max())
-    x = (t - t[0]) / (t[-1] - t[0]) * WIDTH
-    y = (1.0 - (E - low) / (high - low)) * HEIGHT if high > low else np.full(len(E), 0.5 * HEIGHT)
-    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-    drawing = (
-        f'<svg width="{WIDTH}" height="{HEIGHT + 4}" viewBox="0 -2 {WIDTH} {HEIGHT + 4}">'
-        f'<polyline points="{line}" fill="none" stroke="#0072B2" stroke-width="1.5"/></svg>'
-    )
-    return f"<div>{drawing}<div>energy, {low:.6g} .. {high:.6g} J</div></div>"
+def environment_changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
+    """Return the differences of two stamps that may change bits, as ``numpy 2.0.0 -> 2.1.0``."""
+    names = sorted((old.keys() & new.keys()) - set(_FREE))
+    return [f"{name} {old[name]} -> {new[name]}" for name in names if old[name] != new[name]]
+
+
+@functools.cache
+def _fixed() -> dict[str, str]:
+    """Return the entries of `environment` other than the date, which stay the same in this process; cached."""
+    cpu, features = _processor()
+    stamp = {"contactlab": sys.modules["contactlab"].__version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            stamp[name] = version(name)
+        except PackageNotFoundError:
+            stamp[name] = "unknown"
+    stamp |= {"machine": platform.machine(), "cpu": cpu, "cpu_features": features, "cores": str(os.cpu_count() or 1)}
+    jit = "off" if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") else "on"
+    compiled_for = "none" if jit == "off" else target_cpu() or "at hand"
+    return stamp | {"tier": compiled_for, "threads": "1", "platform": platform.platform(), "jit": jit}
+
+
+def _processor() -> tuple[str, str]:
+    """Return the processor's name and its relevant instruction sets, as the system reports them."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor() or "unknown", "unknown"
+    lines: dict[str, str] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        lines.setdefault(key.strip(), value.strip())
+    found = lines.get("flags", lines.get("Features", "")).split()
+    return lines.get("model name", platform.processor() or "unknown"), " ".join(f for f in _FEATURES if f in found)

@@ -126,7 +126,7 @@ class BatchRuns(SharedRuns):
     def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
         from lcp.compiler.bound_call import supports_bound_calls
 
-        # Without bound calls there is no lock of the queue.
+        # Without bound calls the words of the queue are not atomic.
         self._threads = threads if supports_bound_calls() else 1
         super().__init__(allocate_batch_state(worlds.first, len(states)), worlds.of_run, worlds.watches, threads)
         self._by_world = worlds
@@ -213,6 +213,8 @@ class BatchRuns(SharedRuns):
             self._workers = []
             self.clear_queue(self._threads)
             raise
+        # The caller owns the history.
+        self.kept = None
         return self.notices
 
     def _process_queue(self, queue: IntArray) -> None:

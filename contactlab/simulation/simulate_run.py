@@ -167,7 +167,19 @@ def simulate(
             targets=targets,
             chunk_steps=min(portion or room, room if total is None else max(total, 1)),
         )
-        report = _reporter(driver, world, stepper, start, total, end, progress, watch)
+        before = start
+
+        def report(chunk: Rows) -> None:
+            nonlocal before
+            if progress is not None:
+                # If the number of steps is unknown, assume full steps.
+                left = 0.0 if end is None else max(0.0, end - driver.time)
+                progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
+            if watch is not None and chunk["time"].size:
+                now = driver.state()
+                watch(StepResult.of_rows(world, stepper, before, chunk, now, driver.step - 1))
+                before = now
+
         if target is not None and writer is None:
             # After the driver has checked the arguments, because this discards the old record.
             given: dict[str, Any] = {"flush_seconds": interval, "stamp": stamp or {}, "overwrite": overwrite}
@@ -217,33 +229,6 @@ def _check_memory(
     if size > there:
         detail = f"at {stepper.h:g} s these are {left:.3g} steps, a record of {size / 1e9:.3g} GB at least"
         raise SimulationConfigError("h", f"{detail}, and there are {there / 1e9:.3g} GB of {place}: use {advice}")
-
-
-def _reporter(
-    driver: Driver,
-    world: World,
-    stepper: TimeStepping,
-    start: StepperState,
-    total: int | None,
-    end: float | None,
-    progress: Callable[[int, int], None] | None,
-    watch: Callable[[StepResult], None] | None,
-) -> Callable[[Rows], None]:
-    """Return a function that calls ``progress`` and ``watch`` with the chunk of each portion."""
-    before = start
-
-    def report(chunk: Rows) -> None:
-        nonlocal before
-        if progress is not None:
-            # If the number of steps is unknown, assume full steps.
-            left = 0.0 if end is None else max(0.0, end - driver.time)
-            progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
-        if watch is not None and chunk["time"].size:
-            now = driver.state()
-            watch(StepResult.of_rows(world, stepper, before, chunk, now, driver.step - 1))
-            before = now
-
-    return report
 
 
 def _run(

@@ -32,7 +32,7 @@ from contactlab.simulation.recording.record import (
 )
 from contactlab.simulation.recording.storage import read_recording, save_recording
 from contactlab.simulation.stepping import TimeStepping
-from contactlab.simulation.stepping.callbacks import Motions, Supply
+from contactlab.simulation.stepping.callbacks import FLOAT_COLUMNS, INT_COLUMNS, Motions, Supply
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.island_tables import CertificateTable, WorstCertificate
 from contactlab.simulation.stepping.kernels import layout
@@ -326,12 +326,9 @@ def _supply(recording: Recording, i: int) -> Supply | None:
         return None
     ints = np.full((chosen.size, layout.CONTACT_INTS), -1, dtype=np.int64)
     floats = np.zeros((chosen.size, layout.CONTACT_FLOATS))
-    for name, column in (("body_a", layout.BODY_A), ("body_b", layout.BODY_B), ("id", layout.CONTACT_ID)):
-        ints[:, column] = recording.rows[f"contact_{name}"][chosen]
-    floats[:, layout.POINT : layout.POINT + 3] = recording.rows["contact_point"][chosen]
-    floats[:, layout.NORMAL : layout.NORMAL + 3] = recording.rows["contact_normal"][chosen]
-    for name, column in (("gap", layout.GAP), ("mu", layout.MU), ("restitution", layout.RESTITUTION)):
-        floats[:, column] = recording.rows[f"contact_{name}"][chosen]
+    for columns, values in ((INT_COLUMNS, ints), (FLOAT_COLUMNS, floats)):
+        for name, column in columns.items():
+            values[:, column] = recording.rows[f"contact_{name}"][chosen]
     return lambda _time, _q, _v: (ints, floats)
 
 

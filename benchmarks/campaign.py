@@ -131,7 +131,8 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     """Run one scene step by step and judge its record."""
     from contactlab import ForceChoice
     from contactlab.simulation import verify
-    from contactlab.simulation.recording import Recording, simulation_error
+    from contactlab.simulation.recording import Recording
+    from contactlab.simulation.recording.run_reports import simulation_error
     from contactlab.simulation.stepping.driver import Driver
     from contactlab.simulation.stepping.kernels import layout
     from contactlab.simulation.stepping.record_schema import rows_of_chunks

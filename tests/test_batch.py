@@ -75,6 +75,17 @@ def test_worlds_of_one_layout_run_together(kind: str, threads: int) -> None:
     np.testing.assert_array_equal(found.q[:, -1], batch.q)
 
 
+def test_a_step_after_a_rollout_has_its_own_inputs() -> None:
+    """The tables of a rollout are not read any more."""
+    world, stepper, taus = crate(), TimeStepping(H), np.zeros((2, 3, 6))
+    taus[..., 0], last = 4.0, np.tile([0.0, -4.0, 0, 0, 0, 0], (2, 1))
+    batch = Batch(world, stepper, [world.initial_state()] * 2, threads=2)
+    batch.rollout(taus)
+    batch.step(last)
+    for q in batch.q:
+        np.testing.assert_array_equal(q, alone(world, stepper, [*taus[0], last[0]]).q)
+
+
 def test_a_run_that_fails_stops_alone_until_it_is_reset() -> None:
     world, stepper = driven(), TimeStepping(H)
     batch = Batch(world, stepper, [world.initial_state()] * 3, threads=2)

@@ -26,7 +26,7 @@ from contactlab.simulation import (
     step,
     verify,
 )
-from contactlab.simulation.stepping import world_arrays
+from contactlab.simulation.stepping.prepared import world_arrays
 
 G = 9.81
 REST = (0, 0, 0.1, 1, 0, 0, 0)

@@ -20,7 +20,7 @@ from contactlab.simulation import (
     simulate,
     verify,
 )
-from contactlab.simulation.recording import simulation_error
+from contactlab.simulation.recording.run_reports import simulation_error
 from contactlab.simulation.stepping.driver import Driver
 from problem_data import ConstraintVelProblemData, ProblemDataError
 

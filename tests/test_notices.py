@@ -252,7 +252,7 @@ def test_a_jam_is_warned_of_by_the_names_of_its_bodies() -> None:
         sim.step(n=3)
 
 
-@pytest.mark.filterwarnings("error::contactlab.simulation.recording.ImplausibleWarning")
+@pytest.mark.filterwarnings("error::contactlab.simulation.recording.notices.ImplausibleWarning")
 def test_a_wide_wedge_and_a_lift_are_none() -> None:
     """A ball that leaves a wedge of 30 degrees is not a jam, nor are boxes on slow and fast lifts."""
     run = simulate(wedge(math.radians(30.0)), TimeStepping(1e-3), steps=3)

@@ -21,9 +21,9 @@ from contactlab.simulation import (
     simulate,
 )
 from contactlab.simulation.recording.storage import chunk_folder, stepper_from_json, stepper_to_json
-from contactlab.simulation.stepping import world_arrays
+from contactlab.simulation.stepping import FORMER_OPTIONS
+from contactlab.simulation.stepping.prepared import world_arrays
 from contactlab.simulation.stepping.record_schema import RENAMED
-from contactlab.simulation.stepping.time_stepping import FORMER_OPTIONS
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,11 @@ from contactlab.derivatives import kernels as layout
 from contactlab.derivatives.linearization import Kink, Linearization, NearbyKinks, Parameter, parameter
 from contactlab.derivatives.memory import Differentiator
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array
-from contactlab.simulation.recording import Recording, SimulationError, simulation_error
+from contactlab.simulation.recording import Recording
+from contactlab.simulation.recording.run_reports import SimulationError, simulation_error
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.prepared import check_run
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World

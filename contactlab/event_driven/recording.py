@@ -21,9 +21,8 @@ from contactlab.event_driven.candidates import BallBallPair, Candidate, find_can
 from contactlab.event_driven.trace import Event, EventKind, RunTrace
 from contactlab.multibody import difference, integrate, kinematics
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.simulation.recording.environment import environment
-from contactlab.simulation.recording.record import RecordError
-from contactlab.simulation.recording.recording import html_of
+from contactlab.simulation.recording import environment
+from contactlab.simulation.recording.record import RecordError, html_of
 from contactlab.simulation.recording.storage import writing
 from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation.stepping.contact_table import OPEN, SLIDE, STICK, ContactContext, ContactTable

@@ -17,7 +17,7 @@ from contactlab.learning.task import ActionMap, Controls, LearningError, Mask, N
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.naming import module_hooks
 from contactlab.simulation import Batch
-from contactlab.simulation.recording import SimulationError
+from contactlab.simulation.recording.run_reports import SimulationError
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.sensors import Sensor
 from contactlab.simulation.world.world import World

@@ -21,7 +21,7 @@ from contactlab.multibody.spatial.arrays import (
     finite_number,
     read_only,
 )
-from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.mjcf import MjcfRobot
 from contactlab.simulation.world.sensors import Sensor

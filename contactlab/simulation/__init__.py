@@ -26,36 +26,25 @@ from contactlab.multibody.spatial import RigidInertia, Transform
 from contactlab.naming import module_hooks
 from contactlab.simulation.batch import Batch, rollout
 from contactlab.simulation.batch_runs import Rollout
-from contactlab.simulation.recording import (
-    ENTRIES,
-    ContactEvent,
-    EnergyLedger,
-    ImplausibleWarning,
-    Notice,
-    RecordError,
-    Recording,
-    RecordWriteError,
-    SimulationError,
-    SolverStatistics,
-)
+from contactlab.simulation.recording import Recording
+from contactlab.simulation.recording.energy_ledger import ENTRIES, EnergyLedger
+from contactlab.simulation.recording.notices import ImplausibleWarning, Notice
+from contactlab.simulation.recording.record import ContactEvent, RecordError, RecordWriteError, SolverStatistics
+from contactlab.simulation.recording.run_reports import SimulationError
 from contactlab.simulation.simulate_run import simulate
 from contactlab.simulation.simulation_run import Simulation
 from contactlab.simulation.single_step import StepResult, find_contacts, step
-from contactlab.simulation.stepping import (
-    OPEN,
-    SLIDE,
-    STICK,
+from contactlab.simulation.stepping import Sleep, TimeStepping
+from contactlab.simulation.stepping.callbacks import ExternalContact
+from contactlab.simulation.stepping.contact_table import ContactPair, ContactTable
+from contactlab.simulation.stepping.island_tables import (
     CertificateTable,
-    ContactPair,
-    ContactTable,
-    ExternalContact,
     JointTable,
-    Sleep,
-    TimeStepping,
     UncertifiedTable,
     WorstCertificate,
-    transfer_state,
 )
+from contactlab.simulation.stepping.kernels.layout import OPEN, SLIDE, STICK
+from contactlab.simulation.stepping.prepared import transfer_state
 from contactlab.simulation.stepping.wrenches import Wrench
 from contactlab.simulation.verification import VerificationFailure, VerificationReport, verify
 from contactlab.simulation.world import (

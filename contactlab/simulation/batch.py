@@ -1,9 +1,9 @@
 """Many runs held in memory, stepped together on threads.
 
 There is one driver for each thread. The states of the runs are in one `BatchState`, and a kernel exchanges the run in a
-driver's memory. Runs that need no Python are in a queue (`process_queue`), from which threads claim them in compiled
-code. A thread that finds the queue empty polls for 100 us before it sleeps, because waking it takes as long as several
-runs.
+driver's memory. The runs of a call are in a queue (`process_queue`). Threads claim them in compiled code, and step them
+there unless a step needs Python. A thread that finds the queue empty polls for 100 us before it sleeps, because waking
+it takes as long as several runs.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from contactlab.simulation.batch_runs import (
 from contactlab.simulation.batch_worker import StateHistory, arrays_of_run, copy_of_states
 from contactlab.simulation.recording.notices import Notice, new_kinds, warn_of
 from contactlab.simulation.simulation_run import LOOK, MOST, checked_array
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.contact_table import ContactContext, ContactTable
 from contactlab.simulation.stepping.island_tables import JointTable
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import Wrenches, checked_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.sensors import Sensor

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,22 +15,22 @@ from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.batch_worker import (
     CHUNK,
     MIN_PARALLEL_SECONDS,
-    RunQueue,
+    SharedRuns,
     StateHistory,
     StepWorker,
-    Task,
     allocate_batch_state,
     arrays_of_run,
     grow_batch_state,
     write_run,
 )
-from contactlab.simulation.notice_monitor import NoticeMonitor
 from contactlab.simulation.recording.long_steps import StepMotions
 from contactlab.simulation.recording.notices import Notice, long_step_notices
+from contactlab.simulation.recording.run_reports import NoticeMonitor
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import StepCallbacks, poses_at
 from contactlab.simulation.stepping.contact_table import ContactTable
 from contactlab.simulation.stepping.kernels.arrays import BatchState
-from contactlab.simulation.stepping.kernels.layout import QUEUE_LENGTH, SHUTDOWN, STEPS
+from contactlab.simulation.stepping.kernels.layout import IN_PYTHON, QUEUE_LENGTH, SHUTDOWN, STEPS
 from contactlab.simulation.stepping.prepared import (
     Prepared,
     check_run,
@@ -40,13 +39,12 @@ from contactlab.simulation.stepping.prepared import (
     prepare,
 )
 from contactlab.simulation.stepping.record_schema import Rows, columns_of
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import Wrench, applied_by
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.sensors import Sensor, StepView
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
-from lcp.interruptible import POLL_SECONDS, ThreadTeam, raise_if_cancelled
+from lcp.interruptible import ThreadTeam
 
 # The memory that the last `rollout` of each thread has left for the next one.
 _SPARE = threading.local()
@@ -122,61 +120,50 @@ def states_of(given: Any) -> list[StepperState]:
     raise SimulationConfigError("states", detail)
 
 
-# Worlds that made a step: the kernels of their steps are compiled.
-_stepped: weakref.WeakSet[Prepared] = weakref.WeakSet()
-
-
-class BatchRuns:
-    """B runs and the threads that step them; ``slots`` are their states, ``errors`` has the errors of stopped runs."""
+class BatchRuns(SharedRuns):
+    """B runs and the threads that step them."""
 
     def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
         from lcp.compiler.bound_call import supports_bound_calls
 
-        self.worlds = worlds
-        self.slots = allocate_batch_state(worlds.first, len(states))
-        self.errors: dict[int, Exception] = {}
-        self._threads = threads
+        # Without bound calls the words of the queue are not atomic.
+        self._threads = threads if supports_bound_calls() else 1
+        super().__init__(allocate_batch_state(worlds.first, len(states)), worlds.of_run, worlds.watches, threads)
+        self._by_world = worlds
         self._workers: list[StepWorker] = []
         self._crew = ThreadTeam(threads)
-        self._line = RunQueue(len(states), threads)
-        # The task of queued runs, kept between calls.
-        self._passing: Task | None = None
-        self._found: dict[int, NoticeMonitor] = {}
-        # Whether some run has made no step yet.
-        self._begins = True
+        self._monitors = self.found
         self.set_states(range(len(states)), states)
-        # Steps with impacts are all inspected; motions and custom rows call Python in each step. Other steps can be
-        # queued.
+        # Motions and custom rows call Python in each step, and steps with impacts are all inspected.
         asks = StepCallbacks(worlds.first.world, None, None, None, worlds.first.motions).needs_callback
-        self._passes = (
-            supports_bound_calls() and not asks and not any(watch.bounces for watch in worlds.watches.values())
-        )
+        self._in_python = asks or any(watch.bounces for watch in worlds.watches.values())
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def take_workers(self) -> None:
         """Take the memory that the thread's last `rollout` has left, if it was of the same world."""
         prepared, workers = getattr(_SPARE, "left", (None, []))
         _SPARE.left = None, []
-        if prepared is self.worlds.first:
+        if prepared is self._by_world.first:
             self._workers = workers[: self._threads]
+            self.compiled.set()
 
     def leave_workers(self) -> None:
         """Leave the memory of the threads for the thread's next `rollout`, if there is one world and it is small."""
-        if len(self.worlds.watches) == 1 and all([worker.drop_task() for worker in self._workers]):
-            _SPARE.left = self.worlds.first, self._workers
+        self._stop_queue()
+        if len(self.watches) == 1 and all([worker.drop_runs() for worker in self._workers]):
+            _SPARE.left = self._by_world.first, self._workers
 
     def set_states(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
         """Set the states of runs; an invalid state raises an error before anything changes."""
         checked = [
-            checked_state(self.worlds.of_run[i], state, f"states[{k}]")
+            checked_state(self.worlds[i], state, f"states[{k}]")
             for k, (i, state) in enumerate(zip(runs, states, strict=True))
         ]
-        self._begins = True
         for i, state, (q, v) in zip(runs, states, checked, strict=True):
             self.slots = write_run(self.slots, i, state, q, v)
-            self.slots.energy[i] = self.worlds.watches[self.worlds.of_run[i]].energy_of(state)
+            self.slots.energy[i] = self.watches[self.worlds[i]].energy_of(state)
             self.errors.pop(i, None)
-            self._found.pop(i, None)
+            self._monitors.pop(i, None)
 
     def step_runs(
         self,
@@ -200,127 +187,66 @@ class BatchRuns:
             for k in range(steps):
                 # Growth replaces them.
                 slots, now = self.slots, {name: one.of_step(k) for name, one in wrenches.items()}
-                applied = self.worlds.applied_by(slots.q, now)
+                applied = self._by_world.applied_by(slots.q, now)
                 slots.tau[:] = (base if taus is None else taus[:, k]) + applied
                 if targets is not None:
                     slots.target[:] = targets[:, k]
                 part = None if kept is None else StateHistory(*(one[:, k : k + 2] for one in kept))
                 notices += self.step_runs(1, look, chosen, part)
             return notices
-        found: list[Notice]
-        has_tables = not (kept is None and taus is None and targets is None)
-        passes = self._passes and bool(self._workers) and not (look or has_tables) and steps <= CHUNK
-        if passes and not (self._begins or self.errors):
-            # The usual call: all other threads wait while Python prepares it.
-            usual = self._passing
-            if usual is None or usual.slots is not self.slots:
-                usual = self._task(steps, look=False, found=[])
-            self._passing, usual.steps = usual, steps
-            self._discard_on_error(functools.partial(self._process_queue, usual, chosen))
-            found, usual.notices = usual.notices, []
-            return found
-        every = chosen
         if self.errors:
-            every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
-        queue = every[:0]
-        if passes:
-            # Runs without a step are inspected.
-            begun = self.slots.steps[every] > 0
-            queue, every = every[begun], every[~begun]
-            self._begins = not self.slots.steps.all()
-        found = []
-        task = self._task(steps, look, found, kept, taus, targets)
-
-        def work() -> None:
-            if every.size:
-                task.pending_runs = iter(every.tolist())
-                self._run_on_threads(task, min(self._threads, every.size))
-            if queue.size:
-                self._process_queue(task, queue)
-
-        self._discard_on_error(work)
-        return found
-
-    def _task(
-        self,
-        steps: int,
-        look: bool,
-        found: list[Notice],
-        kept: StateHistory | None = None,
-        taus: FloatArray | None = None,
-        targets: FloatArray | None = None,
-    ) -> Task:
-        """Return the task of the next ``steps`` steps of the runs."""
-        watched = self.worlds.of_run, self.worlds.watches, self._found if kept is None else {}
-        return Task(self.slots, *watched, steps, iter(()), look, taus, targets, kept, self.errors, found)
-
-    def _discard_on_error(self, work: Callable[[], None]) -> None:
-        """Call ``work`` of the threads; if it raises, stop all threads and discard their memory."""
+            chosen = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
+        if taus is not self.inputs[0] or targets is not self.inputs[1]:
+            # A thread takes the tables of inputs when it begins.
+            self._stop_queue()
+        self.steps, self.look, self.inputs, self.kept, self.notices = steps, look, (taus, targets), kept, []
+        self.found = self._monitors if kept is None else {}
+        self.words[STEPS] = steps
+        has_tables = not (kept is None and taus is None and targets is None)
+        self.words[IN_PYTHON] = look or has_tables or steps > CHUNK or self._in_python
         try:
-            work()
+            self._process_queue(chosen)
         except BaseException:
-            # Ctrl-C may have interrupted a change of their memory; the slots are valid at any time.
-            self._line.words[QUEUE_LENGTH] = 0
+            # Ctrl-C may have interrupted a change of the threads' memory; the slots are valid at any time.
+            self.words[QUEUE_LENGTH] = 0
             self._stop_queue(given_up=True)
-            self._workers, self._line = [], RunQueue(len(self.slots.time), self._threads)
-            self._passing = None
+            self._workers = []
+            self.clear_queue(self._threads)
             raise
+        # The caller owns the history.
+        self.kept = None
+        return self.notices
 
-    def _run_on_threads(self, task: Task, threads: int) -> None:
-        """Run the rest of a task on this number of threads; enlarge the slots if a run needs more contacts."""
-        task.compiled = compiled = None if self._workers or self.worlds.first in _stepped else threading.Event()
+    def _process_queue(self, queue: IntArray) -> None:
+        """Step the queued runs on all threads, which claim runs from one queue; enlarge the slots if a run needs it."""
+        threads, grown = min(self._threads, queue.size), False
         while len(self._workers) < threads:
-            self._workers.append(StepWorker(self.worlds.first, self._state))
-        wanted = [0] * threads
-
-        def one(number: int) -> None:
-            # Kernels of the first step are compiled by one thread only.
-            while number and compiled is not None and not compiled.wait(POLL_SECONDS):
-                raise_if_cancelled()
-            try:
-                wanted[number] = self._workers[number].run_task(task)
-            finally:
-                if compiled is not None:
-                    compiled.set()
-
-        self._stop_queue()
-        while threads:
-            self._crew.work(one, threads)
-            _stepped.add(self.worlds.first)
-            if not any(wanted):
-                return
-            self.slots = task.slots = grow_batch_state(self.slots, max(wanted))
-
-    def _process_queue(self, task: Task, queue: IntArray) -> None:
-        """Step the queued runs that need no Python, on all threads, which claim runs from one queue."""
-        line, threads = self._line, min(self._threads, queue.size)
-        while len(self._workers) < threads:
-            self._workers.append(StepWorker(self.worlds.first, self._state))
-        while queue.size:
-            if line.task is None or line.task.slots is not self.slots:
-                self._stop_queue()
-            line.task = task
-            line.queue[: queue.size] = queue
-            line.words[STEPS] = task.steps
+            self._workers.append(StepWorker(self._by_world.first, self._state))
+        while queue.size or grown:
+            self.queue[: queue.size] = queue
             # A thread that still polls need not be woken.
-            if threads > 1 and queue.size * task.steps * self._workers[0].pace > MIN_PARALLEL_SECONDS:
-                self._crew.begin(lambda number: self._workers[number].process_queue(line, number), threads)
-            self._workers[0].process_queue(line, 0, queue.size)
-            if not any(line.wanted):
+            seconds = queue.size * self.steps * self._workers[0].pace
+            if threads > 1 and (grown or seconds > MIN_PARALLEL_SECONDS):
+                self._crew.begin(lambda number: self._workers[number].process_queue(self, number), threads)
+            self._workers[0].process_queue(self, 0, queue.size)
+            if not any(self.wanted) and not grown:
                 return
             self._stop_queue()
-            left = max(0, int(line.words[QUEUE_LENGTH]))
-            line.words[QUEUE_LENGTH] = 0
-            queue = np.array([*line.back, *line.queue[:left]], dtype=np.int64)
-            line.back, line.wanted = [], [0] * self._threads
-            # The run that could not be stored is stored after the batch state grows.
-            self._run_on_threads(task, len(self._workers))
+            grown = any(self.wanted)
+            if not grown:
+                return
+            left = max(0, int(self.words[QUEUE_LENGTH]))
+            self.words[QUEUE_LENGTH] = 0
+            queue = np.array([*self.back, *self.queue[:left]], dtype=np.int64)
+            # All threads store the run in their memory, and go on.
+            self.slots, threads = grow_batch_state(self.slots, max(self.wanted)), len(self._workers)
+            self.back, self.wanted = [], [0] * self._threads
 
     def _stop_queue(self, given_up: bool = False) -> None:
         """Make all threads that wait for queued runs return, and wait for them, unless ``given_up``."""
-        self._line.words[SHUTDOWN] = 1
+        self.words[SHUTDOWN] = 1
         self._crew.end(given_up)
-        self._line.words[SHUTDOWN] = 0
+        self.words[SHUTDOWN] = 0
 
     def long_step_notices(
         self,
@@ -334,7 +260,7 @@ class BatchRuns:
         v_next: FloatArray,
     ) -> Iterator[Notice]:
         """Yield notices of motion too fast for the step, for steps given by run and number."""
-        for world, of_it in self.worlds.by_world(runs):
+        for world, of_it in self._by_world.by_world(runs):
             # With one world take all, without a copy.
             own = slice(None) if of_it.size == runs.size else of_it
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import operator
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.simulation.notice_monitor import NoticeMonitor
-from contactlab.simulation.recording.failure import simulation_error
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.notices import Notice
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording.run_reports import NoticeMonitor, simulation_error
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import BatchState, ChunkStart, JointWarmStart
@@ -23,7 +21,7 @@ from contactlab.simulation.stepping.packing import as_array
 from contactlab.simulation.stepping.prepared import Prepared, StateArrays
 from contactlab.simulation.stepping.record_schema import new_rows, row_lengths
 from contactlab.simulation.world.state import StepperState
-from lcp.interruptible import raise_if_cancelled
+from lcp.interruptible import POLL_SECONDS, raise_if_cancelled
 
 if TYPE_CHECKING:
     from lcp.compiler.bound_call import BoundCall
@@ -44,34 +42,53 @@ class StateHistory(NamedTuple):
     time: FloatArray  # (B, steps + 1)
 
 
-@dataclass
-class Task:
-    """Steps to be made by runs of a batch."""
+class SharedRuns:
+    """The runs of a batch as its threads share them: their states, the steps to make, and the queue of runs.
 
-    slots: BatchState  # the states
-    worlds: Sequence[Prepared]  # of each run
-    watches: Mapping[Prepared, NoticeMonitor]  # the monitor of runs of a world, still without notices
-    found: dict[int, NoticeMonitor]  # the monitors with notices, by run
-    steps: int  # number of steps of each run
-    pending_runs: Iterator[int]  # numbers of the runs to begin, claimed by free threads
-    look: bool  # whether contacts are inspected
-    taus: FloatArray | None  # (B, steps, n) for each step; None: the values in the batch state
-    targets: FloatArray | None  # the same for targets
-    kept: StateHistory | None  # the history of states after each step, if it is kept
-    errors: dict[int, Exception]  # the errors of stopped runs, by number
-    notices: list[Notice]  # the notices found
-    compiled: threading.Event | None = None  # set when the first thread has made a step; None: already compiled
+    Attributes
+    ----------
+    slots
+        The states.
+    worlds, watches
+        The world of each run, and the monitor of the runs of each world, still without notices.
+    found, errors
+        The monitors with notices, and the errors of stopped runs, by run.
+    steps, look
+        Number of steps of each run, and whether their contacts are inspected.
+    inputs
+        Tau and targets (B, steps, n) of each step; None: the values in the slots.
+    kept
+        The history of states after each step, if it is kept.
+    notices
+        The notices found in these steps.
+    compiled
+        Set when the first thread has made a step, which compiles kernels.
+    """
 
+    def __init__(
+        self, slots: BatchState, worlds: Sequence[Prepared], watches: Mapping[Prepared, NoticeMonitor], threads: int
+    ) -> None:
+        self.slots, self.worlds, self.watches = slots, worlds, watches
+        self.found: dict[int, NoticeMonitor] = {}
+        self.errors: dict[int, Exception] = {}
+        self.steps, self.look = 0, False
+        self.inputs: tuple[FloatArray | None, FloatArray | None] = None, None
+        self.kept: StateHistory | None = None
+        self.notices: list[Notice] = []
+        self.compiled = threading.Event()
+        self.clear_queue(threads)
 
-class RunQueue:
-    """Queue of at most ``runs`` runs that stay in compiled code; no step of them is inspected or kept."""
-
-    def __init__(self, runs: int, threads: int) -> None:
+    def clear_queue(self, threads: int) -> None:
+        """Begin with an empty queue, which no thread has seen."""
         self.words = np.zeros(layout.WORDS, dtype=np.int64)  # words that the threads share
-        self.queue = np.zeros(runs, dtype=np.int64)  # the runs, claimed from the end
-        self.task: Task | None = None  # the steps to make
+        self.queue = np.zeros(len(self.worlds), dtype=np.int64)  # the runs, claimed from the end
         self.wanted = [0] * threads  # by thread, the capacity for contacts that slots lacked; -1 after an exception
         self.back: list[int] = []  # claimed runs that must start again with more capacity
+
+    @property
+    def input_shapes(self) -> list[tuple[int, ...] | None]:
+        """Shapes (steps, n) of the inputs of one run; None for inputs that are not given."""
+        return [None if given is None else given.shape[1:] for given in self.inputs]
 
 
 class StepWorker:
@@ -89,102 +106,66 @@ class StepWorker:
         self._start = ChunkStart(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
         self._joints = None if joints is None else JointWarmStart(joints.was_active, joints.previous_z, joints.target)
         self._rest = as_array(driver.control), as_array(driver.parameters), np.array([stepper.smallest_h])
-        # The calls of the exchange and of queued runs, with the buffers in them that may be replaced.
-        self._held: dict[str, tuple[BoundCall, tuple[Any, ...]]] = {}
-        # The run in memory, and the next one; -1 for none.
-        self._made = self._next = -1
-        self._calls: dict[Prepared, BoundCall] = {}
+        # The call of queued runs, with the buffers in it that may be replaced, and the calls of worlds inside it.
+        self._held: tuple[BoundCall, tuple[Any, ...]] | None = None
+        self._calls: list[BoundCall] = []
         self._order[[layout.RUNS_DONE, layout.AT_WORK]] = 0
-        self._order[layout.RUN_LIMIT] = 1
+        self._order[[layout.RUN_LIMIT, layout.SPIN_LIMIT]] = 1, SPIN_LIMIT
         #: time of the last step of a queued run [s]
         self.pace = np.inf
-        self._tables: list[tuple[int, ...] | None] = [None, None]
+        self._shapes: list[tuple[int, ...] | None] = [None, None]
 
-    def run_task(self, task: Task) -> int:
-        """Step the pending runs of a task, and return 0 when all are stored in the slots.
-
-        If a run has more contacts than its slot can store, return their number. The run stays in this thread's memory
-        and is stored by the next call, with larger slots.
-        """
-        self._take_tables(task)
-        driver, order = self._driver, self._order
-        while True:
-            if self._next < 0:
-                self._next = next(task.pending_runs, -1)
-            if self._next < 0 and self._made < 0:
-                return 0
-            if self._next >= 0:
-                driver.switch_world(task.worlds[self._next])
-            order[layout.STORE], order[layout.LOAD] = self._made, self._next
-            said = int(self._exchange(task.slots)())
-            if said == layout.STATE_CAPACITY_EXCEEDED:
-                return int(driver.control.n_previous)
-            self._made = -1
-            if said == layout.BUFFER_CAPACITY_EXCEEDED:
-                driver.reserve_contacts(int(task.slots.contacts[self._next]))
-                continue
-            if self._next < 0:
-                continue
-            self._step_run(task, self._next)
-            self._made, self._next = self._next, -1
-
-    def drop_task(self) -> bool:
-        """Drop the arrays of a finished task; return True if the memory is small enough to be kept for another one."""
-        self._held.clear()
-        self._calls.clear()
-        if self._tables != [None, None]:
-            self._tables = [None, None]
-            self._driver.set_input_tables(None, None)
+    def drop_runs(self) -> bool:
+        """Drop the arrays of runs; return True if the memory is small enough to be kept for others."""
+        self._held, self._calls = None, []
+        self._take_tables([None, None])
         return self._driver.is_small
 
-    def process_queue(self, line: RunQueue, number: int, puts: int = 0) -> None:
+    def process_queue(self, runs: SharedRuns, number: int, puts: int = 0) -> None:
         """Step queued runs: the first thread until all have ended, others while there are runs, and a short time after.
 
         ``puts``: number of runs in the queue's array that are published now. If the slots are too small for a run's
-        contacts, store their number in ``line.wanted`` and return.
+        contacts, store their number in ``runs.wanted`` and return. The run stays in this thread's memory, and the next
+        call stores it.
         """
         driver, order = self._driver, self._numbers
-        order[layout.WAIT_FOR_ALL], order[layout.SPIN_LIMIT], order[layout.PUBLISH_COUNT] = (
-            int(number == 0),
-            SPIN_LIMIT,
-            puts,
-        )
+        # Kernels of the first step are compiled by one thread only.
+        while number and not runs.compiled.wait(POLL_SECONDS):
+            raise_if_cancelled()
+        order[layout.WAIT_FOR_ALL], order[layout.PUBLISH_COUNT] = int(number == 0), puts
         try:
+            self._take_tables(runs.input_shapes)
             while True:
                 raise_if_cancelled()
                 clock = time.perf_counter()
-                said = int(self._bound_queue_kernel(line)())
-                task = line.task
-                assert task is not None
+                said = int(self._bound_queue_kernel(runs)())
                 if said in (layout.DONE, layout.PAUSED):
-                    self._update_run_limit(time.perf_counter() - clock, task.steps)
-                    if said == layout.DONE and (number or not line.words[layout.ACTIVE_THREADS]):
+                    self._update_run_limit(time.perf_counter() - clock, runs.steps)
+                    if said == layout.DONE and (number or not runs.words[layout.ACTIVE_THREADS]):
                         return
                     if said == layout.DONE:
                         # Another thread may wait for this processor.
                         time.sleep(0.0)
                 elif said == layout.STATE_CAPACITY_EXCEEDED:
-                    self._made = order[layout.STORE]
-                    line.wanted[number] = int(driver.control.n_previous)
+                    runs.wanted[number] = int(driver.control.n_previous)
                     return
                 elif said == layout.BUFFER_CAPACITY_EXCEEDED:
-                    driver.reserve_contacts(int(task.slots.contacts[order[layout.CLAIMED_RUN]]))
-                elif said == layout.NEEDS_PYTHON:
-                    i = order[layout.STORE]
-                    driver.switch_world(task.worlds[i])
-                    self._step_run(task, i, order[layout.REASON], order[layout.UNSOLVED_BEFORE])
+                    driver.reserve_contacts(int(runs.slots.contacts[order[layout.CLAIMED_RUN]]))
+                else:
+                    self._step_run(runs, order[layout.STORE])
         except BaseException:
-            line.wanted[number] = -1
+            runs.wanted[number] = -1
             raise
         finally:
+            runs.compiled.set()
             if order[layout.CLAIMED_RUN] >= 0:
-                line.back.append(order[layout.CLAIMED_RUN])
+                runs.back.append(order[layout.CLAIMED_RUN])
                 order[layout.CLAIMED_RUN] = -1
             if order[layout.AT_WORK]:
                 from contactlab.simulation.stepping.kernels.batch_swap import mark_idle
 
                 order[layout.AT_WORK] = 0
-                mark_idle(line.words)
+                mark_idle(runs.words)
 
     def _update_run_limit(self, seconds: float, steps: int) -> None:
         """Measure the time of a step, and limit the runs of a call to the time that Ctrl-C may wait."""
@@ -193,88 +174,70 @@ class StepWorker:
             self.pace = seconds / (made * max(1, steps))
             self._numbers[layout.RUN_LIMIT] = max(1, int(SECONDS * made / max(seconds, 1e-9)))
 
-    def _bound_queue_kernel(self, line: RunQueue) -> BoundCall:
-        """Return the bound call of `process_queue`, made again if buffers were replaced."""
-        driver, task = self._driver, line.task
-        assert task is not None
-
-        def make() -> BoundCall:
+    def _bound_queue_kernel(self, runs: SharedRuns) -> BoundCall:
+        """Return the bound call of `process_queue`, made again if one of its buffers was replaced."""
+        driver = self._driver
+        buffers = runs.words, runs.slots, driver.work, driver.chunk, driver.island, driver.growth
+        if self._held is None or not all(map(operator.is_, self._held[1], buffers)):
             from contactlab.simulation.stepping.kernels.batch_swap import process_queue
-            from lcp.compiler.bound_call import BoundCall
+            from lcp.compiler.bound_call import BoundCall, supports_bound_calls
 
-            calls = {}
-            for prepared in dict.fromkeys(task.worlds):
+            number = {prepared: i for i, prepared in enumerate(dict.fromkeys(runs.worlds))}
+            calls = []
+            for prepared in number:
                 driver.switch_world(prepared)
-                calls[prepared] = driver.bound_loop()
-            codes = np.array([calls[prepared].addresses for prepared in task.worlds])
-            limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
-            given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
+                calls.append(driver.bound_loop())
+            queue = runs.words, runs.queue, np.array([number[prepared] for prepared in runs.worlds], np.int64)
+            of_worlds = (
+                np.array([call.addresses for call in calls]),
+                np.array([one.stepper.thresholds for one in number]),
+            )
+            given = runs.slots, self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
             # They must exist as long as the call.
             self._calls = calls
-            return BoundCall(process_queue, (line.words, line.queue, codes, limits, task.slots, *given))
+            # Without the compiler, Python calls the loops.
+            entry = process_queue if supports_bound_calls() else getattr(process_queue, "py_func", process_queue)
+            self._held = BoundCall(entry, (*queue, *of_worlds, *given)), buffers
+        return self._held[0]
 
-        return self._bound("queue", make, line, task.slots, driver.work, driver.chunk, driver.island, driver.growth)
-
-    def _exchange(self, slots: BatchState) -> BoundCall:
-        """Return the bound call that exchanges runs, made again if buffers have grown."""
-        work, chunk = self._driver.work, self._driver.chunk
-
-        def make() -> BoundCall:
-            from contactlab.simulation.stepping.kernels.batch_swap import enter_exchange
-            from lcp.compiler.bound_call import BoundCall
-
-            given = slots, self._start, self._order, work, self._joints, chunk, *self._rest
-            return BoundCall(enter_exchange, given)
-
-        return self._bound("exchange", make, slots, work, chunk)
-
-    def _bound(self, name: str, make: Callable[[], BoundCall], *buffers: Any) -> BoundCall:
-        """Return a bound call, made again if one of its buffers was replaced."""
-        held = self._held.get(name)
-        if held is None or not all(map(operator.is_, held[1], buffers)):
-            held = self._held[name] = make(), buffers
-        return held[0]
-
-    def _take_tables(self, task: Task) -> None:
-        """Give the driver zero tables of tau and targets with the task's shapes (steps, n), or none without inputs.
+    def _take_tables(self, shapes: list[tuple[int, ...] | None]) -> None:
+        """Give the driver zero tables of tau and targets of these shapes (steps, n), None: constant inputs.
 
         New tables are made only if a shape has changed. `_step_run` copies each run's values into them.
         """
-        wanted = [None if given is None else given.shape[1:] for given in (task.taus, task.targets)]
-        if wanted != self._tables:
-            self._tables = wanted
-            self._driver.set_input_tables(*(None if shape is None else np.zeros(shape) for shape in wanted))
+        if shapes != self._shapes:
+            self._shapes = shapes
+            self._driver.set_input_tables(*(None if shape is None else np.zeros(shape) for shape in shapes))
 
-    def _step_run(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
-        """Make the steps of run i, which was loaded, in portions of a chunk; store its states and new notices.
+    def _step_run(self, runs: SharedRuns, i: int) -> None:
+        """Make the steps of run i, which is in memory, in portions of a chunk; store its states and new notices.
 
-        An error of user code or a failed step ends the run, and is stored in ``task.errors``.
-
-        ``reason`` and ``unsolved``: of a step in progress, the loop's request and the number of unsolved islands before
-        it.
+        They may have begun in the queue's kernel. An error of user code or a failed step ends the run, and is stored in
+        ``runs.errors``.
         """
-        driver, steps = self._driver, task.steps
+        driver, steps, (taus, targets) = self._driver, runs.steps, runs.inputs
+        driver.switch_world(runs.worlds[i])
         driver.clear_solver_cache()
-        if task.taus is not None:
-            driver.work.tau_table[:] = task.taus[i]
-        if task.targets is not None and driver.joints is not None:
-            driver.joints.target_table[:] = task.targets[i]
-        energy, bounces = task.slots.energy[i], task.watches[task.worlds[i]].bounces
-        done, look = 0, task.look or task.slots.steps[i] == 0
-        unsolved = driver.uncertified if unsolved is None else unsolved
+        if taus is not None:
+            driver.work.tau_table[:] = taus[i]
+        if targets is not None and driver.joints is not None:
+            driver.joints.target_table[:] = targets[i]
+        energy, bounces = runs.slots.energy[i], runs.watches[runs.worlds[i]].bounces
+        done, look = 0, runs.look or runs.slots.steps[i] == 0
+        said, unsolved = self._numbers[layout.REASON], self._numbers[layout.UNSOLVED_BEFORE]
+        reason = None if said == layout.LOADED else said
         try:
             while True:
                 raise_if_cancelled()
                 driver.advance(steps - driver.step, reason)
-                if task.compiled is not None:
-                    task.compiled.set()
+                runs.compiled.set()
                 now, chunk = driver.step, driver.chunk
                 reason, ended = None, now >= steps or driver.failed
                 count = now - done
                 if count:
-                    self._keep(task, i, done)
+                    self._keep(runs, i, done)
                     if look or bounces or driver.uncertified > unsolved:
-                        self._inspect_step(task, i, count, energy, unsolved)
+                        self._inspect_step(runs, i, count, energy, unsolved)
                         unsolved = driver.uncertified
                         if bounces:
                             energy = np.array((chunk.kinetic[count - 1], chunk.potential[count - 1]))
@@ -283,18 +246,18 @@ class StepWorker:
                     break
                 self._begin_chunk()
         except Exception as error:  # noqa: BLE001  of the user's code; the batch reports it
-            task.errors[i] = error
-            self._keep(task, i, done)
+            runs.errors[i] = error
+            self._keep(runs, i, done)
         if driver.failed:
             # Steps are counted from the start of the run.
-            driver.control.step += task.slots.steps[i]
-            recording = Recording.of_run(task.worlds[i].world, task.worlds[i].stepper, driver.state(), [])
-            task.errors[i] = simulation_error(driver, recording)
-            driver.control.step -= task.slots.steps[i]
+            driver.control.step += runs.slots.steps[i]
+            recording = Recording.of_run(runs.worlds[i].world, runs.worlds[i].stepper, driver.state(), [])
+            runs.errors[i] = simulation_error(driver, recording)
+            driver.control.step -= runs.slots.steps[i]
 
-    def _keep(self, task: Task, i: int, done: int) -> None:
-        """Store the states in the chunk of run i after step ``done``, if the task keeps states."""
-        kept, chunk, now = task.kept, self._driver.chunk, self._driver.step
+    def _keep(self, runs: SharedRuns, i: int, done: int) -> None:
+        """Store the states in the chunk of run i after step ``done``, if runs keep states."""
+        kept, chunk, now = runs.kept, self._driver.chunk, self._driver.step
         if kept is not None:
             after, rows = slice(done + 1, now + 1), slice(now - done)
             kept.q[i, after], kept.v[i, after], kept.time[i, after] = chunk.q[rows], chunk.v[rows], chunk.time[rows]
@@ -305,21 +268,21 @@ class StepWorker:
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
         driver.clear_chunk()
 
-    def _inspect_step(self, task: Task, i: int, count: int, energy: FloatArray, unsolved: int) -> None:
-        """Add new notices of the ``count`` steps of run i in the chunk to the task.
+    def _inspect_step(self, runs: SharedRuns, i: int, count: int, energy: FloatArray, unsolved: int) -> None:
+        """Add new notices of the ``count`` steps of run i in the chunk to the runs.
 
         ``energy`` (2,) [J] is from before these steps. ``unsolved`` is the number of uncertified
         islands before them.
         """
-        driver, start, template = self._driver, self._start, task.watches[task.worlds[i]]
-        before = int(task.slots.steps[i])
+        driver, start, template = self._driver, self._start, runs.watches[runs.worlds[i]]
+        before = int(runs.slots.steps[i])
         begins = before == 0 and driver.step == count and float(start.time[0]) == 0.0
-        look = task.look or before == 0
+        look = runs.look or before == 0
         if driver.uncertified > unsolved or template.is_due(driver, start.q, energy, look=look, begins=begins):
-            watch = task.found.get(i) or template.copy_empty(lambda step: f"step {before + step} of run {i}")
+            watch = runs.found.get(i) or template.copy_empty(lambda step: f"step {before + step} of run {i}")
             if new := watch.inspect(driver, start.q, start.v):
-                task.found[i] = watch
-                task.notices.extend(new)
+                runs.found[i] = watch
+                runs.notices.extend(new)
 
 
 # Initial capacity for contacts.

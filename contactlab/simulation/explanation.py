@@ -18,13 +18,13 @@ from contactlab.constraint_solver.discretized import form_cone_problem, form_dis
 from contactlab.constraint_solver.friction_backend import FrictionBackend
 from contactlab.constraint_solver.solution import advice_on
 from contactlab.simulation import single_step
-from contactlab.simulation.recording.failure import SimulationError
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.record import RecordError
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording.run_reports import SimulationError
 from contactlab.simulation.recording.storage import META
-from contactlab.simulation.stepping import EXTERNAL_ID
+from contactlab.simulation.stepping import TimeStepping
+from contactlab.simulation.stepping.callbacks import EXTERNAL_ID
 from contactlab.simulation.stepping.island_view import ViewedContact
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.world import World
 from problem_data import ConstraintVelProblemData
 from problem_data.files import NpzFile

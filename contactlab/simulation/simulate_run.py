@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import multiprocessing
 import os
 import shutil
-import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from contactlab.multibody.spatial.arrays import finite_number
-from contactlab.simulation.recording.failure import simulation_error
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.notices import warn_of
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording.run_reports import simulation_error
 from contactlab.simulation.recording.writer import RecordWriter
 from contactlab.simulation.single_step import StepResult
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import Contacts, Targets, Tau, contact_supplier
 from contactlab.simulation.stepping.driver import Driver, acquire_driver, release_driver
 from contactlab.simulation.stepping.memory import LITTLE, memory_bytes
 from contactlab.simulation.stepping.prepared import check_run
 from contactlab.simulation.stepping.record_schema import Rows, rows_of_chunks
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.state import StepperState
@@ -100,8 +97,7 @@ def simulate(
         Replace the record at ``path``: chunks of a stopped run immediately, a complete file at the end of this run.
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
-        number assumes full steps from here on. None: a run of more than five seconds reports its progress in one line,
-        if standard error is a terminal; parallel runs report nothing.
+        number assumes full steps from here on.
     watch
         Called with the result of every step, as `step` returns it; with ``chunk_steps``, only after each
         chunk and after the last step. `contactlab.view.viewer.live` shows the results.
@@ -171,9 +167,19 @@ def simulate(
             targets=targets,
             chunk_steps=min(portion or room, room if total is None else max(total, 1)),
         )
-        if progress is None:
-            progress = default_progress(held, done)
-        report = _reporter(driver, world, stepper, start, total, end, progress, watch)
+        before = start
+
+        def report(chunk: Rows) -> None:
+            nonlocal before
+            if progress is not None:
+                # If the number of steps is unknown, assume full steps.
+                left = 0.0 if end is None else max(0.0, end - driver.time)
+                progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
+            if watch is not None and chunk["time"].size:
+                now = driver.state()
+                watch(StepResult.of_rows(world, stepper, before, chunk, now, driver.step - 1))
+                before = now
+
         if target is not None and writer is None:
             # After the driver has checked the arguments, because this discards the old record.
             given: dict[str, Any] = {"flush_seconds": interval, "stamp": stamp or {}, "overwrite": overwrite}
@@ -225,33 +231,6 @@ def _check_memory(
         raise SimulationConfigError("h", f"{detail}, and there are {there / 1e9:.3g} GB of {place}: use {advice}")
 
 
-def _reporter(
-    driver: Driver,
-    world: World,
-    stepper: TimeStepping,
-    start: StepperState,
-    total: int | None,
-    end: float | None,
-    progress: Callable[[int, int], None] | None,
-    watch: Callable[[StepResult], None] | None,
-) -> Callable[[Rows], None]:
-    """Return a function that calls ``progress`` and ``watch`` with the chunk of each portion."""
-    before = start
-
-    def report(chunk: Rows) -> None:
-        nonlocal before
-        if progress is not None:
-            # If the number of steps is unknown, assume full steps.
-            left = 0.0 if end is None else max(0.0, end - driver.time)
-            progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
-        if watch is not None and chunk["time"].size:
-            now = driver.state()
-            watch(StepResult.of_rows(world, stepper, before, chunk, now, driver.step - 1))
-            before = now
-
-    return report
-
-
 def _run(
     driver: Driver,
     keep: Callable[[Rows, Rows], None],
@@ -301,44 +280,3 @@ def _length(
         return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)
     # A duration that is a multiple of h up to rounding is this multiple.
     return math.ceil(seconds / stepper.h * (1.0 - 1e-12)), None
-
-
-# Seconds before the first line, and between two lines.
-PATIENCE = 5.0
-PAUSE = 1.0
-# Return to the beginning of the line and erase it.
-EMPTY = "\r\x1b[K"
-
-
-def default_progress(held: contextlib.ExitStack, before: int = 0) -> Callable[[int, int], None] | None:
-    """Return the default ``progress`` of a run after ``before`` steps; None without a terminal.
-
-    The line goes to standard error if it is a terminal, only from the main thread of the main process: a program with
-    many runs reports its own progress. The line is erased at the end, or with ``held``.
-    """
-    looked_at = sys.stderr is not None and sys.stderr.isatty()
-    alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
-    if not (looked_at and alone):
-        return None
-    begun = time.monotonic()
-    last = begun + PATIENCE - PAUSE
-    shown = False
-
-    def say(text: str) -> None:
-        nonlocal shown
-        if text or shown:
-            print(EMPTY + text, end="", file=sys.stderr, flush=True)
-        shown = bool(text)
-
-    def update(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if done >= total:
-            say("")
-        elif now - last >= PAUSE and done > before:
-            last = now
-            left = (now - begun) * (total - done) / (done - before)
-            say(f"simulate: {done} of {total} steps, {now - begun:.0f} s, about {left:.0f} s to go")
-
-    held.callback(say, "")
-    return update

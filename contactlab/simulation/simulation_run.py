@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, is_finite_array
-from contactlab.simulation.notice_monitor import NoticeMonitor
-from contactlab.simulation.recording.failure import simulation_error
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.long_steps import StepMotions
 from contactlab.simulation.recording.notices import GAIN, Notice, long_step_notices, warn_of
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording.run_reports import NoticeMonitor, simulation_error
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import motion_poses
 from contactlab.simulation.stepping.contact_table import ContactContext, ContactTable
 from contactlab.simulation.stepping.driver import Driver
@@ -24,7 +24,6 @@ from contactlab.simulation.stepping.island_tables import CertificateTable, Joint
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.prepared import check_run, layout_difference, prepare
 from contactlab.simulation.stepping.record_schema import Rows, columns_of, rows_of_chunks
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.sensors import Sensor, StepView

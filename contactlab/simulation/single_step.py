@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_configuration
 from contactlab.multibody.spatial.arrays import MultibodyError, finite_number
-from contactlab.simulation.recording.failure import simulation_error
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording import Recording
+from contactlab.simulation.recording.run_reports import simulation_error
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import (
+    FLOAT_COLUMNS,
+    INT_COLUMNS,
     Contacts,
     Supply,
     Targets,
@@ -29,7 +32,6 @@ from contactlab.simulation.stepping.island_tables import CertificateTable, Joint
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.prepared import check_run
 from contactlab.simulation.stepping.record_schema import TABLES, Rows, rows_of_chunks
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.state import StepperState
@@ -180,22 +182,6 @@ def _driver_at(
 #: The loop needs a step size to place kinematic bodies; it is so short that they do not move [s].
 SHORT = 1e-9
 
-_INTS = {
-    "body_a": layout.BODY_A,
-    "body_b": layout.BODY_B,
-    "half_space": layout.HALF_SPACE,
-    "id": layout.CONTACT_ID,
-    "shape_a": layout.SHAPE_A,
-    "shape_b": layout.SHAPE_B,
-}
-_FLOATS: dict[str, int | slice] = {
-    "point": slice(layout.POINT, layout.POINT + 3),
-    "normal": slice(layout.NORMAL, layout.NORMAL + 3),
-    "gap": layout.GAP,
-    "mu": layout.MU,
-    "restitution": layout.RESTITUTION,
-}
-
 
 def find_contacts(
     world: World, q: ArrayLike, *, within: float | None = None, time: float = 0.0, reduce: bool = False
@@ -270,8 +256,8 @@ def _table(world: World, driver: Driver, within: float) -> ContactTable:
     columns: dict[str, Any] = {
         name: np.full((near.size, *tail), np.nan) for name, (_, *tail) in TABLES["contact"].items()
     }
-    columns |= {name: np.array(ints[:, at]) for name, at in _INTS.items()}
-    columns |= {name: np.array(floats[:, at]) for name, at in _FLOATS.items()}
+    columns |= {name: np.array(ints[:, at]) for name, at in INT_COLUMNS.items()}
+    columns |= {name: np.array(floats[:, at]) for name, at in FLOAT_COLUMNS.items()}
     columns["step"], columns["mode"] = np.zeros(near.size, dtype=np.int64), np.full(near.size, OPEN)
     columns["island"] = work.island_of[world.body_trees[columns["body_b"]]]
     return ContactTable(**columns, scope=ContactContext.of(world, np.array([np.nan])))

@@ -43,7 +43,7 @@ from contactlab.lab.racing.statistics import (
 )
 from contactlab.lab.racing.trial import ResidualCurve
 from contactlab.lab.sweeps.tasks import write_csv
-from contactlab.simulation.recording.environment import environment
+from contactlab.simulation.recording import environment
 from problem_data.files import write_atomic
 
 if TYPE_CHECKING:

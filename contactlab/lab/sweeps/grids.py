@@ -16,9 +16,15 @@ import numpy as np
 from contactlab.constraint_solver.certificate import ForceChoice
 from contactlab.lab.sweeps.tasks import FunctionName, SweepError, grid, load_function, name_of, plain, whole
 from contactlab.simulation import SimulationError, simulate
-from contactlab.simulation.scene import Scene, SceneError, load_scene, value_at, with_overrides
-from contactlab.simulation.scene.parsing import parse_scene
-from contactlab.simulation.scene.table import Table, read_document, suggestion
+from contactlab.simulation.scene import Scene, load_scene, parse_scene
+from contactlab.simulation.scene.table import (
+    SceneError,
+    Table,
+    read_document,
+    suggestion,
+    value_at,
+    with_overrides,
+)
 
 _loaded = functools.lru_cache(maxsize=8)(load_function)
 

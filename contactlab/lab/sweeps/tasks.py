@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.simulation.recording.lock import Lock, LockHeldError
+from contactlab.simulation.recording.writer import Lock, LockHeldError
 from problem_data.files import partial_files, write_atomic
 from problem_data.validation import FileError
 

@@ -19,12 +19,12 @@ from contactlab.multibody.spatial.arrays import FloatArray, warn_caller
 from contactlab.simulation.recording.energy_ledger import EnergyLedger, held_trees, rigid_contacts
 from contactlab.simulation.recording.long_steps import DEPTH, StepMotions, long_steps
 from contactlab.simulation.recording.record import Record, surface_velocities
+from contactlab.simulation.stepping import ARM, TimeStepping, size_of
 from contactlab.simulation.stepping.island_tables import UncertifiedTable
 from contactlab.simulation.stepping.island_view import ViewedContact
 from contactlab.simulation.stepping.kernels.layout import FREE_EULER, FREE_KIND
 from contactlab.simulation.stepping.prepared import world_arrays
 from contactlab.simulation.stepping.record_schema import Rows, read_column
-from contactlab.simulation.stepping.time_stepping import ARM, TimeStepping, size_of
 from contactlab.simulation.world.joint_actions import JointRow
 from contactlab.simulation.world.motion import Conveyor
 from contactlab.simulation.world.world import World

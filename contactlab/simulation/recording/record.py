@@ -5,7 +5,7 @@ A large record can be read in portions of steps: computations from it then need 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 
 from contactlab.constraint_solver.certificate import ForceChoice
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.contact_table import ContactContext, ContactTable
 from contactlab.simulation.stepping.island_tables import CertificateTable, JointTable, UncertifiedTable
 from contactlab.simulation.stepping.kernels.layout import OPEN, SLIDE
 from contactlab.simulation.stepping.record_schema import FIELDS, Rows
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.motion import belt_twist
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
+from lcp.result import html_table
 from problem_data.validation import FileError
 
 
@@ -400,3 +401,34 @@ def solver_statistics(recording: Record) -> SolverStatistics:
         recording.timings.get("timing_step", empty.astype(np.int64)),
         recording.timings.get("timing_seconds", empty),
     )
+
+
+WIDTH, HEIGHT = 360, 70  # pixels
+MAX_POINTS = 240
+MAX_NAMES = 8
+
+
+def html_of(title: str, world: World, time: FloatArray, energy: FloatArray, rows: Sequence[tuple[str, object]]) -> str:
+    """Return the HTML of a run for notebooks: its times, its bodies, further rows, its energy (n,) [J]."""
+    names = world.model.names
+    listed = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
+    first = [("time", f"{time[0]:g} .. {time[-1]:g} s")] if len(time) else []
+    return html_table(title, [*first, ("bodies", listed), *rows]) + _energy(time, energy)
+
+
+def _energy(time: FloatArray, energy: FloatArray) -> str:
+    """Return an SVG curve of the energy over time; empty for less than two values."""
+    finite = np.flatnonzero(np.isfinite(energy))
+    shown = finite[np.unique(np.linspace(0, len(finite) - 1, MAX_POINTS).astype(np.int64))] if len(finite) else finite
+    if len(shown) < 2 or time[shown[-1]] <= time[shown[0]]:
+        return ""
+    t, E = time[shown], energy[shown]
+    low, high = float(E.min()), float(E.max())
+    x = (t - t[0]) / (t[-1] - t[0]) * WIDTH
+    y = (1.0 - (E - low) / (high - low)) * HEIGHT if high > low else np.full(len(E), 0.5 * HEIGHT)
+    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    drawing = (
+        f'<svg width="{WIDTH}" height="{HEIGHT + 4}" viewBox="0 -2 {WIDTH} {HEIGHT + 4}">'
+        f'<polyline points="{line}" fill="none" stroke="#0072B2" stroke-width="1.5"/></svg>'
+    )
+    return f"<div>{drawing}<div>energy, {low:.6g} .. {high:.6g} J</div></div>"

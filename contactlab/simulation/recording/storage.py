@@ -38,6 +38,7 @@ from contactlab.constraint_solver.quadratic_programs import ConvexRelaxation, St
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.simulation.recording.record import Record, RecordError, RecordWriteError
 from contactlab.simulation.recording.world_io import Json, by_name, world_from_json, world_to_json
+from contactlab.simulation.stepping import FORMER_OPTIONS, Sleep, TimeStepping
 from contactlab.simulation.stepping.record_schema import (
     FIELDS,
     LATER,
@@ -49,7 +50,6 @@ from contactlab.simulation.stepping.record_schema import (
     field_tail,
     row_lengths,
 )
-from contactlab.simulation.stepping.time_stepping import FORMER_OPTIONS, Sleep, TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.world import World
 from lcp.contacts.strategies import strategies_of

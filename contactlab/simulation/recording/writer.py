@@ -1,21 +1,24 @@
-"""Writing the record of a run while it lasts, and continuing a stopped one."""
+"""Writing the record of a run while it lasts, and continuing a stopped one; one process at a time, by a lock."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import platform
 import shutil
+import sys
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from contactlab.simulation.recording.environment import environment, environment_changes
-from contactlab.simulation.recording.lock import Lock, LockHeldError
+from contactlab.simulation.recording import Recording, environment, environment_changes
 from contactlab.simulation.recording.record import RecordError, state_after
-from contactlab.simulation.recording.recording import Recording
 from contactlab.simulation.recording.storage import (
     META_FILE,
     check_files,
@@ -28,6 +31,7 @@ from contactlab.simulation.recording.storage import (
     record_files,
     writing,
 )
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.record_schema import (
     FIELDS,
     SCHEMA,
@@ -37,7 +41,6 @@ from contactlab.simulation.stepping.record_schema import (
     row_lengths,
     start_rows,
 )
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
 from problem_data.files import Source, partial_files, write_atomic, write_npz
@@ -313,3 +316,78 @@ def _with_numbers_of(stepper: TimeStepping, recorded: dict[str, Any]) -> TimeSte
         if getattr(stepper, name) is None:
             found |= {key: recorded[key] for key in (name, of_angles) if isinstance(recorded.get(key), float)}
     return replace(stepper, **found) if found else stepper
+
+
+_TAKEN = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_FAR = 1 << 30  # after the text, because Windows forbids reading the locked bytes
+
+
+class LockHeldError(Exception):
+    """Error for a locked folder; the text names the owner."""
+
+
+class Lock:
+    """Exclusive right to write in a folder, which is created if needed; held until `release`, or `LockHeldError`.
+
+    It is a lock of the operating system on a file, released at the end of the process in any case. The file names the
+    owner: process, host, start time. A file system without locks excludes nobody.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        while True:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            except FileNotFoundError:
+                continue  # the previous owner has just removed the folder
+            self._close = weakref.finalize(self, os.close, handle)
+            try:
+                _acquire(handle)
+                # The previous owner may have removed the file between the two lines above: then the lock is void.
+                if os.path.samestat(os.fstat(handle), path.stat()):
+                    break
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                self._close()
+                raise
+            self._close()
+
+    def release(self) -> None:
+        """Release the lock, and remove the file."""
+        if self._close.alive:
+            try:
+                with contextlib.suppress(OSError):
+                    self._path.unlink()
+            finally:
+                self._close()
+
+
+def _acquire(handle: int) -> None:
+    """Lock an open file without waiting, and write process, host and time into it; raise `LockHeldError`."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(handle, _FAR, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            os.lseek(handle, 0, os.SEEK_SET)
+            owner = os.read(handle, 1000).decode(errors="replace").split()
+            text = "process {} on {} since {}".format(*owner) if len(owner) == 3 else "another process"
+            raise LockHeldError(text) from None
+        if error.errno not in _NO_LOCKS:
+            raise
+    # A full disk does not prevent the lock.
+    with contextlib.suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        since = datetime.now().astimezone().isoformat(timespec="seconds")
+        os.write(handle, f"{os.getpid()} {platform.node()} {since}\n".encode())

@@ -21,8 +21,7 @@ from contactlab.multibody.spatial import Transform, quaternion
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.multibody.urdf.reading import rotation
 from contactlab.simulation.scene.table import Table, suggestion
-from contactlab.simulation.stepping import Sleep, TimeStepping
-from contactlab.simulation.stepping.time_stepping import FORMER_OPTIONS
+from contactlab.simulation.stepping import FORMER_OPTIONS, Sleep, TimeStepping
 from contactlab.simulation.world.surface import ALL
 
 MAX_POINTS = 1000

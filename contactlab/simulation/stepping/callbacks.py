@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -25,7 +24,7 @@ from contactlab.multibody.spatial.arrays import (
 )
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import JointRows, StepWork
-from contactlab.simulation.world.errors import SimulationConfigError
+from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.motion import belt_twist
 from contactlab.simulation.world.world import World
 
@@ -233,6 +232,23 @@ Contacts = Callable[[float, FloatArray, FloatArray], Iterable["ExternalContact"]
 #: The same as rows of `layout`, CONTACT_INTS and CONTACT_FLOATS, in ascending order of id.
 Supply = Callable[[float, FloatArray, FloatArray], tuple[NDArray[np.int64], FloatArray]]
 
+#: Columns of a contact table in the rows of `layout`.
+INT_COLUMNS = {
+    "body_a": layout.BODY_A,
+    "body_b": layout.BODY_B,
+    "half_space": layout.HALF_SPACE,
+    "id": layout.CONTACT_ID,
+    "shape_a": layout.SHAPE_A,
+    "shape_b": layout.SHAPE_B,
+}
+FLOAT_COLUMNS: dict[str, int | slice] = {
+    "point": slice(layout.POINT, layout.POINT + 3),
+    "normal": slice(layout.NORMAL, layout.NORMAL + 3),
+    "gap": layout.GAP,
+    "mu": layout.MU,
+    "restitution": layout.RESTITUTION,
+}
+
 EXTERNAL_ID = layout.EXTERNAL_ID
 LARGEST_ID = EXTERNAL_ID - 1
 
@@ -305,19 +321,8 @@ class ExternalContact:
             normal=read_only(direction),
             gap=finite_number(gap, "gap", SimulationConfigError),
             material=own,
-            id=None if id is None else _checked_id(id),
+            id=None if id is None else whole_number("id", id, 0, LARGEST_ID),
         )
-
-
-def _checked_id(value: int) -> int:
-    """Return a contact's id as an int; raise `SimulationConfigError` unless it is a whole number in 0 .. LARGEST_ID."""
-    try:
-        number = operator.index(value)
-    except TypeError as error:
-        raise SimulationConfigError("id", f"must be a whole number, got {value!r}") from error
-    if not 0 <= number <= LARGEST_ID:
-        raise SimulationConfigError("id", f"must lie between 0 and {LARGEST_ID}, got {number}")
-    return number
 
 
 def contact_supplier(world: World, contacts: Contacts) -> Supply | None:

@@ -17,12 +17,12 @@ from typing import Any
 
 import lcp
 from contactlab.constraint_solver.strategy_solver import MAX_SECONDS
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import Motions, StepCallbacks, Supply, Targets, Tau
 from contactlab.simulation.stepping.island_view import IslandView
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.prepared import prepare
 from contactlab.simulation.stepping.step_buffers import StepBuffers
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import check_type
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World

@@ -13,11 +13,11 @@ import numpy as np
 
 from contactlab.multibody import workspace
 from contactlab.multibody.model import head_views
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import IslandWork, MomentFriction, StepWork
 from contactlab.simulation.stepping.packing import as_array, free_size, new_record
 from contactlab.simulation.stepping.prepared import lcp_variables_per_contact, world_arrays
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.world import World
 from lcp.contacts.strategies import strategy_mask
 

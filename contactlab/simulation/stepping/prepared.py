@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import Motions, motion_callback
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import (
@@ -25,7 +26,6 @@ from contactlab.simulation.stepping.kernels.arrays import (
     PackedWorld,
 )
 from contactlab.simulation.stepping.packing import all_joints, pack_collision, pack_moments, pack_world
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
 from contactlab.simulation.world.state import NO_IDS, NO_PAIRS, StepperState
 from contactlab.simulation.world.world import World

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
 from contactlab.multibody.kernels import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import motion_poses
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import Arrays, Chunk, floats, ints
 from contactlab.simulation.stepping.prepared import lcp_variables_per_contact, sleeping_tree_count, world_arrays
-from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.world import World
 

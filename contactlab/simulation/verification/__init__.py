@@ -11,7 +11,7 @@ import numpy as np
 from contactlab.constraint_solver.certificate import VERIFIED_WITHIN
 from contactlab.multibody.spatial.arrays import IntArray, finite_number
 from contactlab.naming import module_hooks
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.verification.checks import findings
 from contactlab.simulation.verification.equal_compliance_check import EqualComplianceCheck, SelectionReport
 from contactlab.simulation.verification.island import COULOMB

@@ -13,7 +13,7 @@ from contactlab.collision import BodyShape
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.recording.record import asleep_dofs
 from contactlab.simulation.recording.world_io import RecordedMotion
-from contactlab.simulation.stepping import OPEN, SLIDE, STICK
+from contactlab.simulation.stepping.contact_table import OPEN, SLIDE, STICK
 from contactlab.simulation.verification.contacts import admits, frames_of, pairs_of
 from contactlab.simulation.verification.dynamics import (
     Blocks,

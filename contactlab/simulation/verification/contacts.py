@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from contactlab.collision import Material, PowerLaw, RestitutionLaw, combine
 from contactlab.collision.material import MaxLaw
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.simulation.stepping import EXTERNAL_ID
+from contactlab.simulation.stepping.callbacks import EXTERNAL_ID
 from contactlab.simulation.verification.motion import cross
 from contactlab.simulation.verification.portion import Matrix, StepSlice, distinct, sparse_rows
 from contactlab.simulation.world.surface import Collider

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from contactlab.constraint_solver.certificate import ForceChoice
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.simulation.recording.recording import Recording
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.verification.island import ContactProblem, JointProblem
 from contactlab.simulation.verification.joints import JointLaws
 from contactlab.simulation.verification.portion import TINY, Found, Islands, StepSlice, groups, largest_of

@@ -17,8 +17,8 @@ from contactlab.collision import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody import Model
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray
-from contactlab.simulation.stepping import EXTERNAL_ID
-from contactlab.simulation.stepping.time_stepping import TimeStepping
+from contactlab.simulation.stepping import TimeStepping
+from contactlab.simulation.stepping.callbacks import EXTERNAL_ID
 from contactlab.simulation.verification.contacts import admits
 from contactlab.simulation.verification.motion import cross, rotate, tree_roots
 from contactlab.simulation.verification.portion import StepSlice, distinct, groups, length_of

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.simulation.recording import Recording
 from contactlab.simulation.recording.record import surface_velocities
-from contactlab.simulation.recording.recording import Recording
-from contactlab.simulation.stepping.time_stepping import ARM, size_of
+from contactlab.simulation.stepping import ARM, size_of
 from contactlab.simulation.verification.dynamics import Blocks, Dynamics, dynamics, mass_times
 from contactlab.simulation.verification.motion import BodyKinematics
 from contactlab.simulation.world.world import World

@@ -28,13 +28,30 @@ def fill_array(out: Any, value: float) -> None:
         out[i] = value
 
 
+def _load(words: Any, i: int) -> Any:
+    return words[i]
+
+
+def _store(words: Any, i: int, value: int) -> None:
+    words[i] = value
+
+
+def _add(words: Any, i: int, value: int) -> Any:
+    words[i] += value
+    return words[i] - value
+
+
 def _intrinsics() -> tuple[Any, Any, Any]:
     """Return the numba intrinsics load(words, i), exchange(words, i, value) and add(words, i, value) on int64 arrays.
 
-    They are sequentially consistent. Exchange and add return the previous value.
+    They are sequentially consistent. Exchange and add return the previous value. Without support of bound calls they
+    are plain functions for one thread.
     """
     from numba.core import types
-    from numba.extending import intrinsic
+    from numba.extending import intrinsic, register_jitable
+
+    if not supports_bound_calls():
+        return register_jitable(_load), register_jitable(_store), register_jitable(_add)
 
     def place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.gep(context.make_array(signature.args[0])(context, builder, arguments[0]).data, [arguments[1]])
@@ -62,4 +79,4 @@ def _intrinsics() -> tuple[Any, Any, Any]:
 atomic_load: Any
 atomic_store: Any
 atomic_add: Any
-atomic_load, atomic_store, atomic_add = _intrinsics() if supports_bound_calls() else (None, None, None)
+atomic_load, atomic_store, atomic_add = _intrinsics()

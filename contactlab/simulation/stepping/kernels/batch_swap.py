@@ -1,6 +1,6 @@
 """Exchange of runs in one memory: each run has a slot for its state, and threads claim runs from a shared queue.
 
-An exchange stores one run to its slot and loads the next. Runs that need no inspection are processed within one call.
+An exchange stores one run to its slot and loads the next. Runs that need no Python are processed within one call.
 A thread that finds the queue empty polls for a while before it returns, because waking a sleeping thread takes as long
 as many runs.
 """
@@ -20,7 +20,9 @@ from contactlab.simulation.stepping.kernels.layout import (
     CLAIMED_RUN,
     DONE,
     FAILURE_NONE,
+    IN_PYTHON,
     LOAD,
+    LOADED,
     NEEDS_PYTHON,
     PAUSED,
     PUBLISH_COUNT,
@@ -185,13 +187,6 @@ def store_run(
 
 
 @kernel
-def enter_exchange(held: Any, types: Any) -> int:
-    """Call `swap_run` with arguments held in a buffer; records are arrays of length one: see `BoundCall`."""
-    slots, start, order, work, joints, chunk, control, parameters, numbers = unpack_arguments(held, types)
-    return swap_run(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
-
-
-@kernel
 def mark_idle(words: Ints) -> int:
     """Count this thread as idle."""
     before: int = atomic_add(words, ACTIVE_THREADS, -1)
@@ -202,13 +197,13 @@ def mark_idle(words: Ints) -> int:
 def process_queue(held: Any, types: Any) -> int:
     """Step runs of the queue until it is empty, or the run in memory needs Python; return the reason.
 
-    ``held`` has the words and runs of the queue. For each run of the batch it has the two addresses of the call that
-    steps its world, with the margins and impact speeds in it; then the arguments of `swap_run`. A run is `NEEDS_PYTHON`
-    if its loop requests something (``order[REASON]``), or it has more unsolved islands than ``order[UNSOLVED_BEFORE]``,
-    the number before it began. After ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was
-    claimed and is not loaded yet.
+    ``held`` has the words and runs of the queue, and the world of each run. For each world it has the two addresses of
+    the call that steps it, with the margins and impact speeds in it; then the arguments of `swap_run`. A run is
+    `NEEDS_PYTHON` if its loop requests something (``order[REASON]``), or it has more unsolved islands than
+    ``order[UNSOLVED_BEFORE]``, the number before it began. So is a run whose steps Python makes: it is `LOADED`. After
+    ``order[RUN_LIMIT]`` runs the kernel is `PAUSED`. ``order[CLAIMED_RUN]`` was claimed and is not loaded yet.
     """
-    words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = (
+    words, line, world_of, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = (
         unpack_arguments(held, types)
     )
     turns = 0
@@ -219,7 +214,7 @@ def process_queue(held: Any, types: Any) -> int:
         order[PUBLISH_COUNT] = 0
     while True:
         if order[AT_WORK] == 0:
-            if atomic_load(words, QUEUE_LENGTH) > 0:
+            if atomic_load(words, QUEUE_LENGTH) > 0 or order[STORE] >= 0:
                 # Set before any run is claimed: a thread that finds no run left knows which threads still work.
                 atomic_add(words, ACTIVE_THREADS, 1)
                 order[AT_WORK] = 1
@@ -248,18 +243,21 @@ def process_queue(held: Any, types: Any) -> int:
             order[AT_WORK] = 0
             atomic_add(words, ACTIVE_THREADS, -1)
             continue
-        # prepare the step with the run's margins and thresholds
+        # prepare the step with the margins and thresholds of the run's world
         order[CLAIMED_RUN] = -1
+        world = world_of[i]
         unsolved = control[0].uncertified
         control[0].target_steps = words[STEPS]
-        parameters[0].margin = limits[i, 0]
-        parameters[0].restitution_threshold = limits[i, 1]
-        parameters[0].angle_margin = limits[i, 2]
-        parameters[0].angle_restitution_threshold = limits[i, 3]
-        # step the run's world
-        reason = call_address(codes[i, 0], codes[i, 1])
-        order[RUNS_DONE] += 1
+        parameters[0].margin = limits[world, 0]
+        parameters[0].restitution_threshold = limits[world, 1]
+        parameters[0].angle_margin = limits[world, 2]
+        parameters[0].angle_restitution_threshold = limits[world, 3]
+        # step the run's world, unless Python does
+        reason = LOADED
         order[STORE] = i
+        if words[IN_PYTHON] == 0 and slots.steps[i] > 0:
+            reason = call_address(codes[world, 0], codes[world, 1])
+            order[RUNS_DONE] += 1
         # stop if the run needs Python
         if reason != layout.OK or control[0].uncertified != unsolved:
             order[REASON], order[UNSOLVED_BEFORE] = reason, unsolved

@@ -199,9 +199,11 @@ COMMAND_SIZE: Final = 12
 ) = range(COMMAND_SIZE)
 
 # Words of the queue, each in a cache line of its own: runs left, threads at work, whether waiting threads must
-# return, and the number of steps of each run.
-WORDS: Final = 64
-QUEUE_LENGTH, ACTIVE_THREADS, SHUTDOWN, STEPS = range(0, WORDS, 16)
+# return, the number of steps of each run, and whether Python makes all of them.
+WORDS: Final = 80
+QUEUE_LENGTH, ACTIVE_THREADS, SHUTDOWN, STEPS, IN_PYTHON = range(0, WORDS, 16)
+#: Reason of a run that was loaded and has made no step yet.
+LOADED: Final = 0
 
 
 class Record:

@@ -18,8 +18,7 @@ from contactlab.multibody.spatial.arrays import FloatArray, finite_array
 from contactlab.multibody.spatial.errors import MultibodyError, close_names
 from contactlab.simulation.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
 from contactlab.simulation.world.errors import SimulationConfigError
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 #: The one-sided derivative along a change of the start, and of tau.
 Along = Callable[[FloatArray, FloatArray], FloatArray]

@@ -15,8 +15,7 @@ from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.record_schema import row_lengths, rows_of_chunks, start_rows
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.motion import Conveyor
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 
 class NoticeMonitor:

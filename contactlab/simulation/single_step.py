@@ -33,8 +33,7 @@ from contactlab.simulation.stepping.record_schema import TABLES, Rows, rows_of_c
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,7 @@ from contactlab.simulation.stepping.record_schema import FIELDS, Rows
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.motion import belt_twist
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from problem_data.validation import FileError
 
 

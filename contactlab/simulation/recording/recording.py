@@ -42,9 +42,8 @@ from contactlab.simulation.stepping.record_schema import (
 )
 from contactlab.simulation.stepping.time_stepping import TimeStepping
 from contactlab.simulation.world.sensors import Sensor, StepView
-from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.surface import resolve_mesh_files
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from lcp.result import html_table
 from problem_data import ConstraintForces, ConstraintVelProblemData
 

@@ -269,11 +269,8 @@ class UrdfModel(Model):
         return tuple(shape for shape in self.geometry if shape.role == "visual")
 
 
-def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
-    """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero.
-
-    An inertia that no mass distribution has is used unchanged, unless ``strict``.
-    """
+def inertia_of(link: Element) -> RigidInertia | None:
+    """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero."""
     inertial = link.only("inertial")
     if inertial is None:
         return None
@@ -289,10 +286,7 @@ def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
         return None
     turned = frame.R @ about @ frame.R.T
     turned = 0.5 * (turned + turned.T)
-    inertia = RigidInertia(mass, frame.p, inertia=turned, physical=False)
-    if strict and inertia.physical_fault is not None:
-        raise inertial.error(f"inertia belongs to no mass distribution, it has {inertia.physical_fault}")
-    return inertia
+    return RigidInertia(mass, frame.p, inertia=turned, physical=False)
 
 
 def load_urdf(
@@ -301,7 +295,6 @@ def load_urdf(
     floating_base: bool = False,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     package_roots: PackageRoots = None,
-    strict_inertia: bool = False,
 ) -> UrdfModel:
     """Read a robot description (URDF) from any source; see `docs/from_urdf.md`.
 
@@ -320,10 +313,11 @@ def load_urdf(
     package_roots
         Folders that may contain mesh files, in addition to the folder of the description: a mapping from package names,
         or folders whose subfolders are packages. Meshes are located, never loaded.
-    strict_inertia
-        Whether every inertia that `RigidInertia` refuses is an error, and also a link that moves no mass. If not, an
-        inertia that no mass distribution can have is used unchanged, and one `UrdfWarning` names the links; only a
-        motion with a negative moment of inertia is refused.
+
+    Notes
+    -----
+    An inertia that no mass distribution can have is used unchanged, and one `UrdfWarning` names the links, also those
+    that move no mass. Only a motion with a negative moment of inertia is refused.
 
     Raises
     ------
@@ -338,7 +332,7 @@ def load_urdf(
     root, order = ordered(robot, links, joints)
     check_mimics(joints)
     packages = Packages.of(package_roots, file)
-    inertias = {name: inertia_of(element, strict=strict_inertia) for name, element in links.items()}
+    inertias = {name: inertia_of(element) for name, element in links.items()}
     odd = {
         name: inertia.physical_fault
         for name, inertia in inertias.items()
@@ -366,11 +360,7 @@ def load_urdf(
         model = builder.build()
     except NegativeMomentError as error:
         raise links[error.body].error(error.detail) from None
-    loose = _moves_no_mass(model)
-    if strict_inertia and loose:
-        name, words = next(iter(loose.items()))
-        raise links[name].error(f"has {words}")
-    odd |= loose
+    odd |= _moves_no_mass(model)
     if odd:
         named = "; ".join(f"link {quoted(name)} has {words}" for name, words in list(odd.items())[:10])
         more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""

@@ -12,6 +12,7 @@ from contactlab.multibody.spatial.errors import FieldError, SpatialError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 FLOAT64 = np.dtype(np.float64)
 
 #: A point or direction of a kernel: three coordinates.

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sparse
-from numpy.typing import NDArray
 
 from contactlab.collision import BodyShape
 from contactlab.constraint_solver.model_problem.drives import RowKind
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray, IntArray
 from contactlab.simulation.recording.record import asleep_dofs
 from contactlab.simulation.recording.world_io import RecordedMotion
 from contactlab.simulation.stepping import OPEN, SLIDE, STICK, Sleep
@@ -133,7 +132,7 @@ def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
     return by_tree(largest, M, size)
 
 
-def _integration(portion: StepSlice, dq: FloatArray, at_free: NDArray[np.bool_], q_end: FloatArray) -> FloatArray:
+def _integration(portion: StepSlice, dq: FloatArray, at_free: BoolArray, q_end: FloatArray) -> FloatArray:
     """Return the relative error (ns,) of the recorded q+ and times against an integration along v+.
 
     The coordinates ``at_free`` (ns, nq) of free trees end at ``q_end``.
@@ -318,7 +317,7 @@ def island_findings(
     speed = np.abs(free) + abs(Y).T @ impulse[:n] + abs(Y_joints).T @ impulse[n:]
     stepper, velocities = recording.stepper, (free, Y_joints.T @ given, v_plus, speed, lively, of_joints)
     law = stepper.friction == "cone", stepper.law if stepper.asks_backend else None
-    problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, *law)
+    problem = ContactProblem(contacts, islands.of_contacts, count, h, J, J @ Y.T, *answers, *velocities, *law)
     for condition, own, values in problem.measures():
         own, values = own[members[0][own]], values[members[0][own]]
         yield condition, contacts.at[own], label[own], portion.contacts[own], values

@@ -15,11 +15,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.constraint_solver.certificate import ForceChoice
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.simulation.recording.recording import Recording
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray, IntArray
 from contactlab.simulation.verification.island import ContactProblem, JointProblem
 from contactlab.simulation.verification.joints import JointLaws
 from contactlab.simulation.verification.portion import TINY, Found, Islands, StepSlice, groups, largest_of
@@ -81,13 +79,6 @@ class EqualComplianceCheck:
         # Distance, step and label of compared islands.
         self._compared: list[tuple[float, int, int]] = []
 
-    @staticmethod
-    def of(recording: Recording) -> EqualComplianceCheck | None:
-        """Return an empty collector, or None for a record in which no forces should be selected."""
-        stepper = recording.stepper
-        selects = stepper.solver is None and not recording.world.has_moment_friction
-        return EqualComplianceCheck() if selects else None
-
     def report(self) -> SelectionReport:
         """Return the findings."""
         unique, larger, lost = self._counts.values()
@@ -102,7 +93,7 @@ class EqualComplianceCheck:
         joined: JointProblem,
         laws: JointLaws,
         islands: Islands,
-        sound: NDArray[np.bool_],
+        sound: BoolArray,
     ) -> Found:
         """Compare the forces of the ``sound`` islands with the forces of equal compliance, and count the islands.
 
@@ -117,7 +108,7 @@ class EqualComplianceCheck:
         return "choice", at[said], labels[said], -1, off[said]
 
     def _distances(
-        self, problem: ContactProblem, joined: JointProblem, laws: JointLaws, sound: NDArray[np.bool_]
+        self, problem: ContactProblem, joined: JointProblem, laws: JointLaws, sound: BoolArray
     ) -> Iterator[tuple[int, float]]:
         """Yield numbers and distances of the compared islands; count those too large, unique, or not found again.
 
@@ -157,7 +148,7 @@ def _compared(
     problem: ContactProblem,
     rates: FloatArray,
     contacts: IntArray,
-    active: NDArray[np.bool_],
+    active: BoolArray,
     joined: JointProblem,
     laws: JointLaws,
     joints: IntArray | None,

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
-from numpy.typing import NDArray
 
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
@@ -113,7 +112,7 @@ class StepSlice:
         sides = (b - a) - apart @ (b - a) + apart @ b, apart @ a
         return StepSlice(recording, steps, state, *moves, contacts, at, joints, joint_at, b - a, sides)
 
-    def column(self, name: str) -> NDArray[Any]:
+    def column(self, name: str) -> Any:
         """Return a column of the contact table."""
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 

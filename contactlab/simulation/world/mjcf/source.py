@@ -279,7 +279,12 @@ def check_references(file: Path, root: Path) -> list[Said]:
         found = [path for name in includes for base in bases for path in _check_path(name, root, base, one)]
         seen[one] = {path for path in found if path.is_file()}
         pending += seen[one]
-    _check_circles(seen)
+    # mujoco ends the process in some cases if files include one another in a cycle.
+    try:
+        TopologicalSorter(seen).prepare()
+    except CycleError as error:
+        circle = " -> ".join(path.name for path in reversed(error.args[1]))
+        raise MjcfError("include", f"goes round in a circle: {circle}") from error
     # Folders stated in one file apply to the names in all files.
     for base in set(parents):
         for folder, one in dict.fromkeys(folders):
@@ -287,18 +292,6 @@ def check_references(file: Path, root: Path) -> list[Said]:
             for name, namer in named:
                 _check_path(name, root, base / folder, namer)
     return said
-
-
-def _check_circles(included: dict[Path, set[Path]]) -> None:
-    """Raise if files include one another in a cycle, because mujoco then ends the process in some cases."""
-    graph: dict[Path, set[Path]] = {}
-    for file, others in included.items():
-        graph.setdefault(file.resolve(), set()).update(other.resolve() for other in others)
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        circle = " -> ".join(path.name for path in reversed(error.args[1]))
-        raise MjcfError("include", f"goes round in a circle: {circle}") from error
 
 
 def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:

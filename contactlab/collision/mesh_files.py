@@ -33,7 +33,7 @@ from contactlab.multibody.spatial.arrays import (
     MultibodyError,
     finite_array,
 )
-from contactlab.multibody.urdf.reading import Guard
+from contactlab.multibody.urdf.reading import parse
 from problem_data.files import read_bytes
 
 # Increase with every change of the results for a file.
@@ -44,45 +44,25 @@ _DIGEST = 32
 _MAX_ENTRY_BYTES = _DIGEST + 24 * MAX_CORNERS
 
 
-def _cache_key(data: bytes, kind: str, scale: FloatArray) -> str:
-    """Return the name of the entry for a file's bytes, its kind and the factors (3,)."""
-    digest = hashlib.sha256(f"{CACHE_VERSION} {MAX_CORNERS} {kind} {[x.hex() for x in scale.tolist()]} ".encode())
-    digest.update(data)
-    return digest.hexdigest()
-
-
-def _read_cache(key: str) -> FloatArray | None:
-    """Return the points (n, 3) under a key; None if the entry is missing or damaged."""
-    folder = _folder()
-    try:
-        if folder is None or (folder / key).stat().st_size > _MAX_ENTRY_BYTES:
-            return None
-        entry = (folder / key).read_bytes()
-    except OSError:
-        return None
-    digest, numbers = entry[:_DIGEST], entry[_DIGEST:]
-    whole = numbers and len(numbers) % 24 == 0 and hashlib.sha256(numbers).digest() == digest
-    return np.frombuffer(numbers, dtype="<f8").astype(np.float64).reshape(-1, 3) if whole else None
-
-
-def _write_cache(key: str, points: FloatArray) -> None:
-    """Write points (n, 3) to the cache under a key, if the folder is writable."""
-    folder = _folder()
-    if folder is None:
-        return
-    numbers = points.astype("<f8").tobytes()
-    # An entry that is written in part, or read before its end, has another checksum.
-    with contextlib.suppress(OSError):
-        folder.mkdir(0o700, exist_ok=True)
-        (folder / key).write_bytes(hashlib.sha256(numbers).digest() + numbers)
-
-
-def _folder() -> Path | None:
-    """Return the folder of cached hulls, or None if compiled kernels are not cached either."""
+def _cache_entry(data: bytes, kind: str, scale: FloatArray) -> Path | None:
+    """Return the entry for a file's bytes, its kind and the factors (3,); None if kernels are not cached either."""
     from lcp.compiler.cache import cache_folder
 
     kernels = cache_folder()
-    return None if kernels is None else Path(kernels) / "hulls"
+    digest = hashlib.sha256(f"{CACHE_VERSION} {MAX_CORNERS} {kind} {[x.hex() for x in scale.tolist()]} ".encode())
+    digest.update(data)
+    return None if kernels is None else Path(kernels) / "hulls" / digest.hexdigest()
+
+
+def _read_cache(entry: Path) -> FloatArray | None:
+    """Return the points (n, 3) of an entry; None if it is missing or damaged."""
+    try:
+        content = entry.read_bytes() if entry.stat().st_size <= _MAX_ENTRY_BYTES else b""
+    except OSError:
+        return None
+    digest, numbers = content[:_DIGEST], content[_DIGEST:]
+    whole = numbers and len(numbers) % 24 == 0 and hashlib.sha256(numbers).digest() == digest
+    return np.frombuffer(numbers, dtype="<f8").astype(np.float64).reshape(-1, 3) if whole else None
 
 
 SUFFIXES = (".stl", ".obj", ".dae")
@@ -155,8 +135,8 @@ def load_hull(
         As for `load_mesh`, whose errors it raises.
     """
     real, data, factors = _open_file(path, root, scale)
-    key = _cache_key(data, real.suffix.lower(), factors)
-    points = _read_cache(key)
+    entry = _cache_entry(data, real.suffix.lower(), factors)
+    points = None if entry is None else _read_cache(entry)
     if points is not None:
         return ConvexPoints(points)
     vertices, triangles, _ = _parse(real, data)
@@ -164,7 +144,12 @@ def load_hull(
         hull = coarse_hull(finite_array(vertices[np.unique(triangles)] * factors, "points", (None, 3), ContactError))
     except ContactError as error:
         raise MeshFileError("path", f"{real.name}: {error.field} {error.detail}") from error
-    _write_cache(key, hull.points)
+    if entry is not None:
+        numbers = hull.points.astype("<f8").tobytes()
+        # An entry that is written in part, or read before its end, has another checksum.
+        with contextlib.suppress(OSError):
+            entry.parent.mkdir(0o700, exist_ok=True)
+            entry.write_bytes(hashlib.sha256(numbers).digest() + numbers)
     return hull
 
 
@@ -185,7 +170,7 @@ def _inside(path: Path, root: Path | None) -> Path:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
         raise MeshFileError("path", f"{path}: cannot be opened ({error})") from error
-    if root is not None and not real.is_relative_to(root.resolve()):
+    if root is not None and not real.is_relative_to(Path(root).resolve()):
         raise MeshFileError("path", f"{path} lies outside {root}")
     if real.suffix.lower() not in SUFFIXES:
         raise MeshFileError("path", f"{path}: files of the kinds {', '.join(SUFFIXES)} are read")
@@ -204,7 +189,10 @@ def _parse(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
         if kind == "dae":
             vertices, triangles, colors = read_collada(data, real.name)
         else:
-            mesh = _load_trimesh(data, kind)
+            # Without a resolver, materials and textures that the file names are not searched for.
+            options = {"skip_materials": True} if kind == "obj" else {}
+            reader = _extra("trimesh", "trimesh")
+            mesh = reader.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **options)
             vertices, triangles = np.array(mesh.vertices, dtype=np.float64), np.array(mesh.faces, dtype=np.int64)
             colors = np.full((len(triangles), 3), np.nan)
         if len(triangles) == 0:
@@ -229,14 +217,6 @@ def _extra(module: str, name: str) -> Any:
         raise MeshFileError("path", message) from cause
 
 
-def _load_trimesh(data: bytes, kind: str) -> Any:
-    """Return the mesh in the bytes of a file of this kind, read by trimesh without the files that it names."""
-    trimesh = _extra("trimesh", "trimesh")
-    # The bytes are passed without a resolver, so materials and textures that the file names are not searched for.
-    options = {"skip_materials": True} if kind == "obj" else {}
-    return trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **options)
-
-
 # Limits for a file, and for its scene once instances of nodes are expanded.
 MAX_ELEMENTS = 1_000_000
 
@@ -252,10 +232,9 @@ UNSUPPORTED_TAGS = ("tristrips", "trifans", "instance_controller")
 NO_COLOR = np.full(3, np.nan)
 
 
-class _Guard(Guard):
-    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
-        if tag in UNSUPPORTED_TAGS:
-            raise self.refuse(f"has <{tag}>, which is not read: export plain triangles, or STL")
+def _unsupported(tag: str, *_: object) -> str | None:
+    """Return the reason if an element is not read."""
+    return f"has <{tag}>, which is not read: export plain triangles, or STL" if tag in UNSUPPORTED_TAGS else None
 
 
 def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -265,7 +244,7 @@ def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArr
     DOCTYPE, and thus every entity, is refused; files that the file refers to are not opened.
     """
     try:
-        _Guard(name, "COLLADA", most_bytes=len(data), most_elements=MAX_ELEMENTS).read(data)
+        parse(data, name, _unsupported, root="COLLADA", most_bytes=len(data), most_elements=MAX_ELEMENTS)
     except MultibodyError as error:
         raise MeshFileError("path", str(error)) from error
     if zipfile.is_zipfile(io.BytesIO(data)):

@@ -16,8 +16,7 @@ from contactlab.derivatives.kernels import AT_CONE, NEARLY_STICKING, NEXT_EDGE, 
 from contactlab.multibody.spatial.arrays import FloatArray, MultibodyError, close_names, finite_array
 from contactlab.simulation.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
 from contactlab.simulation.world.errors import SimulationConfigError
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 #: The one-sided derivative along a change of the start, and of tau.
 Along = Callable[[FloatArray, FloatArray], FloatArray]

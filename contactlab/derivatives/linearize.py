@@ -20,8 +20,7 @@ from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.driver import Driver
 from contactlab.simulation.stepping.prepared import check_run
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from lcp.interruptible import available_cpus, map_threads
 
 #: Targets of drives: an array of all, or numbers by name.

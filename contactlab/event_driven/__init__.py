@@ -18,8 +18,7 @@ from contactlab.naming import module_hooks
 from contactlab.simulation.recording.notices import ImplausibleWarning
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 __all__ = [
     "Event", "EventDriven", "EventError", "EventKind", "EventRecording", "InconsistentContact", "EventKink",

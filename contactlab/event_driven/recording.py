@@ -27,8 +27,7 @@ from contactlab.simulation.recording.storage import writing
 from contactlab.simulation.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation.stepping.contact_table import OPEN, SLIDE, STICK, ContactContext, ContactTable
 from contactlab.simulation.stepping.record_schema import columns_of, new_rows
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from problem_data import (
     ConstraintAccelProblemData,
     ConstraintVelProblemData,

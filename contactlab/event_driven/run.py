@@ -31,8 +31,7 @@ from contactlab.impact.collision import pyramid_tangents
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.multibody.spatial.arrays import FloatArray
 from contactlab.simulation.world.errors import SimulationConfigError
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from problem_data import ConstraintVelProblemData
 
 _MAX_AT_ONCE = 100

@@ -25,8 +25,7 @@ from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.mjcf import MjcfRobot
 from contactlab.simulation.world.sensors import Sensor
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 T = TypeVar("T")
 

@@ -35,8 +35,7 @@ from contactlab.simulation.stepping.island_tables import JointTable
 from contactlab.simulation.stepping.wrenches import Wrenches, checked_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.sensors import Sensor
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from lcp.interruptible import available_cpus
 
 Mask = NDArray[np.bool_]

@@ -42,8 +42,7 @@ from contactlab.simulation.stepping.record_schema import Rows, columns_of
 from contactlab.simulation.stepping.wrenches import Wrench, applied_by
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.sensors import Sensor, StepView
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from lcp.interruptible import ThreadTeam
 
 # The memory that the last `rollout` of each thread has left for the next one.

@@ -20,7 +20,7 @@ from contactlab.simulation.stepping.kernels.arrays import BatchState, ChunkStart
 from contactlab.simulation.stepping.packing import as_array
 from contactlab.simulation.stepping.prepared import Prepared, StateArrays
 from contactlab.simulation.stepping.record_schema import new_rows, row_lengths
-from contactlab.simulation.world.state import StepperState
+from contactlab.simulation.world.world import StepperState
 from lcp.interruptible import POLL_SECONDS, raise_if_cancelled
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from contactlab.simulation.stepping.prepared import check_run
 from contactlab.simulation.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from lcp.compiler import compilation_seconds
 from lcp.interruptible import raise_if_cancelled
 

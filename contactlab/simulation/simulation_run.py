@@ -27,8 +27,7 @@ from contactlab.simulation.stepping.record_schema import Rows, columns_of, rows_
 from contactlab.simulation.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.sensors import Sensor, StepView
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 # Steps between two inspections of contacts and motion: at first, and at most.
 LOOK, MOST = 64, 1024

@@ -34,8 +34,7 @@ from contactlab.simulation.stepping.prepared import check_run
 from contactlab.simulation.stepping.record_schema import TABLES, Rows, rows_of_chunks
 from contactlab.simulation.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.simulation.world.errors import SimulationConfigError
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from problem_data.validation import FileError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 FLOAT64 = np.dtype(np.float64)
 
 #: A point or direction of a kernel: three coordinates.

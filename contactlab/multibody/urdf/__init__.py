@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
@@ -63,9 +63,6 @@ __all__ = [
     "load_urdf",
 ]
 
-#: Joint types of the format.
-KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-
 
 @dataclass(frozen=True, eq=False)
 class UrdfJoint:
@@ -83,22 +80,12 @@ def joint_of(element: Element) -> UrdfJoint:
     if kind not in KINDS:
         raise element.error(f"has the unknown type {quoted(kind)}; there are {', '.join(KINDS)}")
     parent, child = element.need("parent").text("link"), element.need("child").text("link")
-    placement, joint = origin(element), _joint_of_type(element, kind)
+    # The axis of a fixed or floating joint is not read.
+    placement, make = origin(element), KINDS[kind]
+    joint = make() if kind in ("fixed", "floating") else make(_axis(element))
     data = JointData(name, kind, parent, child, slice(0, 0), slice(0, 0))
     # A fixed joint in a file may have limits from a moving one; they are not kept.
     return UrdfJoint(element, data if kind == "fixed" else _with_limits(data, element), placement, joint)
-
-
-def _joint_of_type(element: Element, kind: str) -> Joint:
-    """Return the joint for the ``type`` of a URDF joint; "revolute" and "continuous" are the same."""
-    if kind == "fixed":
-        return Fixed()
-    if kind == "floating":
-        return FloatingBase()
-    axis = _axis(element)
-    if kind == "planar":
-        return planar(axis)
-    return Prismatic(axis) if kind == "prismatic" else Revolute(axis)
 
 
 def _axis(element: Element) -> FloatArray:
@@ -124,31 +111,43 @@ def planar(axis: FloatArray) -> Composite:
     return Composite([Prismatic(e1), Prismatic(np.cross(n, e1)), Revolute(n)])
 
 
+#: Joint types of the format; "revolute" and "continuous" move in the same way.
+KINDS: dict[str, Callable[..., Joint]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "fixed": Fixed,
+    "floating": FloatingBase,
+    "planar": planar,
+}
+
+#: Attributes of <limit>: default and minimum. Some programs write the largest float for "no limit".
+LIMITS = {
+    "effort": (math.inf, 0.0),
+    "velocity": (math.inf, 0.0),
+    "lower": (0.0, -math.inf),
+    "upper": (0.0, -math.inf),
+}
+
+
 def _with_limits(data: JointData, element: Element) -> JointData:
     """Return ``data`` with <limit>, <dynamics> and <mimic>."""
     changes: dict[str, Any] = {}
-    limit, dynamics = element.only("limit"), element.only("dynamics")
+    limit, dynamics, mimic = element.only("limit"), element.only("dynamics"), element.only("mimic")
     if limit is not None:
-        changes |= {name: _limit(limit, name, math.inf, least=0.0) for name in ("effort", "velocity")}
-        if data.kind in ("revolute", "prismatic"):
-            # The format's default is zero, for either.
-            changes |= {name: _limit(limit, name, 0.0) for name in ("lower", "upper")}
-            if changes["lower"] > changes["upper"]:
-                raise limit.error(f"lower {changes['lower']:g} exceeds upper {changes['upper']:g}")
+        for name, (default, least) in LIMITS.items():
+            if least == 0.0 or data.kind in ("revolute", "prismatic"):
+                changes[name] = number(limit, name, default, largest=sys.float_info.max, least=least)
+        if changes.get("lower", 0.0) > changes.get("upper", 0.0):
+            raise limit.error(f"lower {changes['lower']:g} exceeds upper {changes['upper']:g}")
     if dynamics is not None:
         changes |= {name: number(dynamics, name, 0.0, least=0.0) for name in ("damping", "friction")}
-    mimic = element.only("mimic")
     if mimic is not None:
         if data.kind not in ONE_AXIS:
             raise mimic.error(f"a {data.kind} joint cannot mimic one coordinate")
         offset, multiplier = number(mimic, "offset", 0.0), number(mimic, "multiplier", 1.0)
         changes["mimic"] = Mimic(mimic.text("joint"), multiplier, offset)
     return replace(data, **changes)
-
-
-def _limit(element: Element, attribute: str, default: float, least: float = -math.inf) -> float:
-    # Some programs write the largest float for "no limit".
-    return number(element, attribute, default, largest=sys.float_info.max, least=least)
 
 
 def by_name(elements: Iterable[Element]) -> dict[str, Element]:
@@ -273,11 +272,8 @@ class UrdfModel(Model):
         return tuple(shape for shape in self.geometry if shape.role == "visual")
 
 
-def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
-    """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero.
-
-    An inertia that no mass distribution has is used unchanged, unless ``strict``.
-    """
+def inertia_of(link: Element) -> RigidInertia | None:
+    """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero."""
     inertial = link.only("inertial")
     if inertial is None:
         return None
@@ -293,10 +289,7 @@ def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
         return None
     turned = frame.R @ about @ frame.R.T
     turned = 0.5 * (turned + turned.T)
-    inertia = RigidInertia(mass, frame.p, inertia=turned, physical=False)
-    if strict and inertia.physical_fault is not None:
-        raise inertial.error(f"inertia belongs to no mass distribution, it has {inertia.physical_fault}")
-    return inertia
+    return RigidInertia(mass, frame.p, inertia=turned, physical=False)
 
 
 def load_urdf(
@@ -305,7 +298,6 @@ def load_urdf(
     floating_base: bool = False,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     package_roots: PackageRoots = None,
-    strict_inertia: bool = False,
 ) -> UrdfModel:
     """Read a robot description (URDF) from any source; see `docs/from_urdf.md`.
 
@@ -324,10 +316,11 @@ def load_urdf(
     package_roots
         Folders that may contain mesh files, in addition to the folder of the description: a mapping from package names,
         or folders whose subfolders are packages. Meshes are located, never loaded.
-    strict_inertia
-        Whether every inertia that `RigidInertia` refuses is an error, and also a link that moves no mass. If not, an
-        inertia that no mass distribution can have is used unchanged, and one `UrdfWarning` names the links; only a
-        motion with a negative moment of inertia is refused.
+
+    Notes
+    -----
+    An inertia that no mass distribution can have is used unchanged, and one `UrdfWarning` names the links, also those
+    that move no mass. Only a motion with a negative moment of inertia is refused.
 
     Raises
     ------
@@ -342,7 +335,7 @@ def load_urdf(
     root, order = ordered(robot, links, joints)
     check_mimics(joints)
     packages = Packages.of(package_roots, file)
-    inertias = {name: inertia_of(element, strict=strict_inertia) for name, element in links.items()}
+    inertias = {name: inertia_of(element) for name, element in links.items()}
     odd = {
         name: inertia.physical_fault
         for name, inertia in inertias.items()
@@ -370,11 +363,7 @@ def load_urdf(
         model = builder.build()
     except NegativeMomentError as error:
         raise links[error.body].error(error.detail) from None
-    loose = _moves_no_mass(model)
-    if strict_inertia and loose:
-        name, words = next(iter(loose.items()))
-        raise links[name].error(f"has {words}")
-    odd |= loose
+    odd |= _moves_no_mass(model)
     if odd:
         named = "; ".join(f"link {quoted(name)} has {words}" for name, words in list(odd.items())[:10])
         more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""

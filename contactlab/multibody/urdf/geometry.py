@@ -57,31 +57,20 @@ class Packages:
         scheme = _SCHEME.match(uri)
         rest = uri[scheme.end() :] if scheme else uri
         kind = scheme.group(1).lower() if scheme else ""
+        if kind == "file":
+            raise element.error(f"{quoted(uri)} is a place of the file's own choosing; only package:// and relative")
         if kind not in ("", "package"):
-            if kind == "file":
-                raise element.error(
-                    f"{quoted(uri)} is a place of the file's own choosing; only package:// and relative"
-                )
             return None  # "model://", "http://": nothing is fetched, the record keeps the text
         if kind == "package":
             rest = rest.lstrip("/")  # "package:///name/..." is in use; the name is looked up among the roots either way
-        parts = re.split(r"[/\\]", rest)
+        parts, bases = re.split(r"[/\\]", rest), [] if self.home is None else [self.home]
         if rest.startswith(("/", "\\")) or _DRIVE.match(rest):
             raise element.error(f"{quoted(uri)} is absolute; only package:// and relative paths are followed")
         if kind == "package":
-            return self._in_package(element, uri, parts)
-        return self._first(element, uri, parts, [] if self.home is None else [self.home])
-
-    def _in_package(self, element: Element, uri: str, parts: list[str]) -> Path | None:
-        """Return the file of a package:// URI, searched for in the package named by the caller or in the roots."""
-        name, inside = parts[0], parts[1:]
-        if name in ("", ".", "..") or not any(inside):
-            raise element.error(f"{quoted(uri)} names no package and file")
-        bases = [self.named[name]] if name in self.named else [root / name for root in self.roots]
-        return self._first(element, uri, inside, bases)
-
-    def _first(self, element: Element, uri: str, parts: list[str], bases: list[Path]) -> Path | None:
-        """Return the first existing file in the bases, or None; raise if it leads out of the folders."""
+            name, *parts = parts
+            if name in ("", ".", "..") or not any(parts):
+                raise element.error(f"{quoted(uri)} names no package and file")
+            bases = [self.named[name]] if name in self.named else [root / name for root in self.roots]
         refusal = element.error(f"{quoted(uri)} leads out of the folders meshes may lie in (see package_roots)")
         if not bases and normpath("/".join(parts)).startswith(".."):
             raise refusal
@@ -91,9 +80,9 @@ class Packages:
             if not self._allows(Path(normpath(path))):
                 raise refusal
             real = _real(path)
+            if real is not None and not self._allows(real):
+                raise refusal
             if real is not None:
-                if not self._allows(real):
-                    raise refusal
                 return real
         return None
 

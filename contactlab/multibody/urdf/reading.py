@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
@@ -71,78 +72,67 @@ def quoted(text: str) -> str:
     return repr(text) if len(text) <= 60 else f"{text[:60]!r}..."
 
 
-class Guard:
-    """Parser of one text with the root element ``root``. It keeps nothing; subclasses override `on_start`."""
+#: Handles an element by its tag, attributes, depth (0 for the root) and line; returns the reason if it is refused.
+OnStart = Callable[[str, dict[str, str], int, int], str | None]
 
-    def __init__(
-        self,
-        source: str,
-        root: str,
-        *,
-        encoding: str | None = None,
-        skipped: int = 0,
-        most_bytes: int = MAX_BYTES,
-        most_elements: int = MAX_ELEMENTS,
-    ) -> None:
-        self.source, self.root, self.skipped = source, root, skipped
-        self.most_bytes, self.most_elements = most_bytes, most_elements
-        self.elements = self.depth = 0
-        self.parser = expat.ParserCreate(encoding)
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        if encoding is None:
-            self.parser.XmlDeclHandler = self._declaration
-        # Entities, and through them expansion bombs and reads of other files, can be declared in a DOCTYPE alone.
-        self.parser.StartDoctypeDeclHandler = self._doctype
 
-    @property
-    def line(self) -> int:
-        """The line that the pass has reached."""
-        return self.parser.CurrentLineNumber + self.skipped
+def parse(
+    data: bytes,
+    source: str,
+    on_start: OnStart,
+    *,
+    root: str | None = None,
+    encoding: str | None = None,
+    skipped: int = 0,
+    most_bytes: int = MAX_BYTES,
+    most_elements: int = MAX_ELEMENTS,
+    most_depth: int = MAX_DEPTH,
+) -> None:
+    """Parse a text whose root element has the tag ``root``, and call ``on_start`` for each element in order.
 
-    def refuse(self, detail: str) -> UrdfError:
-        """Return an error about the text, at this line."""
-        return UrdfError("XML", detail, line=self.line, source=self.source)
+    ``skipped`` is the number of lines before the text. Raise `UrdfError` with the line and the reason of a fault.
+    """
+    parser, elements, depth = expat.ParserCreate(encoding), 0, 0
 
-    def read(self, data: bytes) -> None:
-        """Parse the whole text; raise `UrdfError` with the reason of a fault."""
-        if len(data) > self.most_bytes:
-            raise UrdfError("XML", f"is larger than {self.most_bytes // 2**20} MiB", source=self.source)
-        try:
-            self.parser.Parse(data, True)
-        except expat.ExpatError as cause:
-            detail = f"is not well formed: {expat.ErrorString(cause.code)}"
-            raise UrdfError("XML", detail, line=cause.lineno + self.skipped, source=self.source) from cause
+    def refused(detail: str) -> UrdfError:
+        return UrdfError("XML", detail, line=parser.CurrentLineNumber + skipped, source=source)
 
-    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
-        """Handle the start of an element at nesting depth ``depth``."""
-
-    def on_end(self) -> None:
-        """Handle the end of the innermost open element."""
-
-    def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        if encoding is not None and encoding.lower() not in ENCODINGS:
-            raise self.refuse(f"declares the encoding {quoted(encoding)}; it must be one of {', '.join(ENCODINGS)}")
-
-    def _doctype(self, *_: object) -> None:
-        raise self.refuse("has a DOCTYPE, which is refused: entities could expand without end or read other files")
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element: check count, depth and root tag, and then call `on_start`."""
-        self.elements += 1
-        if self.elements > self.most_elements:
-            raise self.refuse(f"has more than {self.most_elements} elements")
-        if self.depth >= MAX_DEPTH:
-            raise self.refuse(f"is nested more than {MAX_DEPTH} deep")
-        if self.depth == 0 and tag != self.root:
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal elements, depth
+        elements += 1
+        if elements > most_elements:
+            raise refused(f"has more than {most_elements} elements")
+        if depth >= most_depth:
+            raise refused(f"is nested more than {most_depth} deep")
+        if depth == 0 and root is not None and tag != root:
             hint = "; MuJoCo's files are read by load_mjcf and WorldBuilder.add_mjcf" if tag == "mujoco" else ""
-            raise self.refuse(f"begins with <{tag[:60]}>, must be <{self.root}>{hint}")
-        self.depth += 1
-        self.on_start(tag, attributes, self.depth - 1)
+            raise refused(f"begins with <{tag[:60]}>, must be <{root}>{hint}")
+        fault = on_start(tag, attributes, depth, parser.CurrentLineNumber + skipped)
+        if fault is not None:
+            raise refused(fault)
+        depth += 1
 
-    def _end(self, _tag: str) -> None:
-        self.depth -= 1
-        self.on_end()
+    def end(_tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def declare(_version: str, declared: str | None, _standalone: int) -> None:
+        if encoding is None and declared is not None and declared.lower() not in ENCODINGS:
+            raise refused(f"declares the encoding {quoted(declared)}; it must be one of {', '.join(ENCODINGS)}")
+
+    def refuse_doctype(*_: object) -> None:
+        # Entities, and through them expansion bombs and reads of other files, can be declared in a DOCTYPE alone.
+        raise refused("has a DOCTYPE, which is refused: entities could expand without end or read other files")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.XmlDeclHandler, parser.StartDoctypeDeclHandler = declare, refuse_doctype
+    if len(data) > most_bytes:
+        raise UrdfError("XML", f"is larger than {most_bytes // 2**20} MiB", source=source)
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as cause:
+        detail = f"is not well formed: {expat.ErrorString(cause.code)}"
+        raise UrdfError("XML", detail, line=cause.lineno + skipped, source=source) from cause
 
 
 MAX_NAME = 1000
@@ -202,12 +192,13 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
     if isinstance(path_or_text, str) and (text := path_or_text.lstrip(_BLANK)).startswith("<"):
         # XML must begin with its declaration; the lines cut off before it still count.
         skipped = path_or_text[: len(path_or_text) - len(text)].count("\n")
-        return _Reader("text", "utf-8", skipped).robot_of(text[: MAX_BYTES + 1].encode("utf-8", "surrogatepass")), None
+        data = text[: MAX_BYTES + 1].encode("utf-8", "surrogatepass")
+        return _parse_robot(data, "text", encoding="utf-8", skipped=skipped), None
     if isinstance(path_or_text, str) and ("\n" in path_or_text or "\0" in path_or_text):
         raise UrdfError("XML", "does not begin with <", line=1)
     path = Path(fspath(path_or_text))
     path.stat()  # a FileNotFoundError if there is none, as with `open`
-    return _Reader(path.name, None, 0).robot_of(read_bytes(path, _unreadable_file, MAX_BYTES)), path
+    return _parse_robot(read_bytes(path, _unreadable_file, MAX_BYTES), path.name), path
 
 
 def _unreadable_file(path: Path, field: str, detail: str) -> UrdfError:
@@ -215,42 +206,25 @@ def _unreadable_file(path: Path, field: str, detail: str) -> UrdfError:
     return UrdfError(field or "file", detail, source=path.name)
 
 
-class _Reader(Guard):
-    """One pass over one description, which keeps its links, joints and materials."""
+def _parse_robot(data: bytes, source: str, *, encoding: str | None = None, skipped: int = 0) -> Element:
+    """Return the root element, with its links, joints and materials."""
+    above: list[Element] = []
 
-    def __init__(self, source: str, encoding: str | None, skipped: int) -> None:
-        super().__init__(source, "robot", encoding=encoding, skipped=skipped)
-        self.stack: list[Element] = []
-        self.robot: Element | None = None
-
-    def robot_of(self, data: bytes) -> Element:
-        """Parse the bytes and return the root element."""
-        self.read(data)
-        if self.robot is None:
-            raise self.refuse("has no element")
-        return self.robot
-
-    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
-        """Add an element to the tree, unless it or an element around it is not kept; xacro elements raise."""
-        if len(self.stack) < depth or (depth == 1 and tag not in KEPT and not tag.startswith("xacro:")):
-            return  # the element, or an element around it, is not kept
+    def keep(tag: str, attributes: dict[str, str], depth: int, line: int) -> str | None:
+        del above[depth:]
+        if len(above) < depth or (depth == 1 and tag not in KEPT and not tag.startswith("xacro:")):
+            return None  # the element, or an element around it, is not kept
         if tag.startswith("xacro:"):
-            raise self.refuse(f"has <{tag[:60]}>: expand it with xacro first")
-        element = Element(tag, attributes, self.line, self.source, self.label(tag, attributes))
-        if self.stack:
-            self.stack[-1].children.append(element)
-        else:
-            self.robot = element
-        self.stack.append(element)
+            return f"has <{tag[:60]}>: expand it with xacro first"
+        place = f"{above[-1].where} <{tag[:60]}>" if depth > 1 else f"{tag} {quoted(attributes.get('name', ''))}"
+        element = Element(tag, attributes, line, source, place)
+        if above:
+            above[-1].children.append(element)
+        above.append(element)
+        return None
 
-    def label(self, tag: str, attributes: dict[str, str]) -> str:
-        if len(self.stack) >= 2:
-            return f"{self.stack[-1].where} <{tag[:60]}>"
-        return f"{tag} {quoted(attributes.get('name', ''))}"
-
-    def on_end(self) -> None:
-        if len(self.stack) > self.depth:
-            self.stack.pop()
+    parse(data, source, keep, root="robot", encoding=encoding, skipped=skipped)
+    return above[0]
 
 
 # Other numbers that `float` accepts ("1_000", "nan", digits of other scripts) are errors in a file.

@@ -47,9 +47,8 @@ from contactlab.simulation.stepping.record_schema import (
     start_rows,
 )
 from contactlab.simulation.world.sensors import Sensor, StepView
-from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.surface import resolve_mesh_files
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from lcp.compiler.releases import target_cpu
 from problem_data import ConstraintForces, ConstraintVelProblemData
 

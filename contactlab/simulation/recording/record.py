@@ -24,8 +24,7 @@ from contactlab.simulation.stepping.kernels.layout import OPEN, SLIDE
 from contactlab.simulation.stepping.record_schema import FIELDS, Rows
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.motion import belt_twist
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from lcp.result import html_table
 from problem_data.validation import FileError
 

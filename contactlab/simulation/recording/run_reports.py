@@ -31,8 +31,7 @@ from contactlab.simulation.stepping.memory import OutOfMemoryError
 from contactlab.simulation.stepping.prepared import world_arrays
 from contactlab.simulation.stepping.record_schema import row_lengths, rows_of_chunks, start_rows
 from contactlab.simulation.world.motion import Conveyor
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 # Failures in which a diverging motion ends.
 _OF_SPEED = (layout.FAILURE_NOT_FINITE, layout.FAILURE_LARGE, layout.FAILURE_SPACE)

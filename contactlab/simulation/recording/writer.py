@@ -41,8 +41,7 @@ from contactlab.simulation.stepping.record_schema import (
     row_lengths,
     start_rows,
 )
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from problem_data.files import Source, partial_files, write_atomic, write_npz
 
 # A chunk file is written when the rows have this size, whatever the time.

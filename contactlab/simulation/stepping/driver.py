@@ -24,8 +24,7 @@ from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.prepared import prepare
 from contactlab.simulation.stepping.step_buffers import StepBuffers
 from contactlab.simulation.world.errors import check_type
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 from lcp.interruptible import cpu_seconds, raise_if_cancelled
 
 #: Seconds after which the loop returns to handle Ctrl-C, unless one step takes longer.

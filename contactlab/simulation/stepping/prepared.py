@@ -27,8 +27,7 @@ from contactlab.simulation.stepping.kernels.arrays import (
 )
 from contactlab.simulation.stepping.packing import all_joints, pack_collision, pack_moments, pack_world
 from contactlab.simulation.world.errors import SimulationConfigError, check_type
-from contactlab.simulation.world.state import NO_IDS, NO_PAIRS, StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import NO_IDS, NO_PAIRS, StepperState, World
 
 
 def sleeping_tree_count(world: World, stepper: TimeStepping) -> int:

@@ -21,8 +21,7 @@ from contactlab.simulation.stepping.callbacks import motion_poses
 from contactlab.simulation.stepping.kernels import layout
 from contactlab.simulation.stepping.kernels.arrays import Arrays, Chunk, floats, ints
 from contactlab.simulation.stepping.prepared import lcp_variables_per_contact, sleeping_tree_count, world_arrays
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 SCHEMA = 11
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are read as 0.

@@ -36,7 +36,7 @@ from contactlab.simulation.stepping.record_schema import (
     new_chunk,
     used_of_chunk,
 )
-from contactlab.simulation.world.state import NO_NUMBERS, NO_PAIRS, StepperState
+from contactlab.simulation.world.world import NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
     from lcp.compiler.bound_call import BoundCall

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
-from numpy.typing import NDArray
 
 from contactlab.collision import BodyShape
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.constraint_solver.model_problem.drives import RowKind
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray, IntArray
 from contactlab.simulation.recording.record import asleep_dofs
 from contactlab.simulation.recording.world_io import RecordedMotion
+from contactlab.simulation.stepping import Sleep
 from contactlab.simulation.stepping.contact_table import OPEN, SLIDE, STICK
-from contactlab.simulation.verification.contacts import admits, frames_of, pairs_of
+from contactlab.simulation.verification.contacts import ContactRows, contact_rows, frames_of, pairs_of
 from contactlab.simulation.verification.dynamics import (
     Blocks,
     by_tree,
@@ -24,21 +24,22 @@ from contactlab.simulation.verification.dynamics import (
     solved_where_regular,
 )
 from contactlab.simulation.verification.equal_compliance_check import EqualComplianceCheck
-from contactlab.simulation.verification.island import FAINT
-from contactlab.simulation.verification.island_checks import island_findings
+from contactlab.simulation.verification.island import FAINT, NOTHING, ContactProblem, JointProblem
 from contactlab.simulation.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
 from contactlab.simulation.verification.motion import cross, integrate, rotate, shifting
 from contactlab.simulation.verification.motion_checks import displacement, free_motion, projection_findings
-from contactlab.simulation.verification.pair_coverage import PairCoverage
+from contactlab.simulation.verification.pair_coverage import PairCoverage, uncovered_points
 from contactlab.simulation.verification.portion import (
     TINY,
     Found,
     Islands,
     StepSlice,
-    groups,
+    inverse,
+    largest_of,
     length_of,
     max_relative,
     rows_of,
+    sparse_rows,
 )
 
 ROUNDING = 1e-12  # relative to the time for which a tree has rested
@@ -54,11 +55,12 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     everywhere: IntArray = np.arange(portion.steps.size)
     yield "form", everywhere, -1, -1, np.zeros(everywhere.size)
     yield "energy", np.repeat(everywhere, 2), -1, -1, _energies(portion).ravel()
-    if portion.recording.stepper.sleep is not None:
-        rightly = np.array([_check_sleep(portion, s) for s in range(everywhere.size)])
+    sleep = portion.recording.stepper.sleep
+    if sleep is not None:
+        rightly = np.array([_check_sleep(portion, sleep, s) for s in range(everywhere.size)])
         yield "sleep", everywhere, -1, -1, np.where(rightly, 0.0, np.inf)
     yield from _kinematic(portion)
-    yield "coverage", everywhere, -1, -1, uncovered(portion)
+    yield "coverage", everywhere, -1, -1, uncovered_points(portion)
     yield "coverage", everywhere, -1, -1, pairs.uncovered(portion)
     recording, h = portion.recording, portion.h
     frames = frames_of(portion.column("normal"), recording.stepper.edges_in(recording.world), recording.world.plane)
@@ -68,8 +70,14 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     impulses = np.hstack((portion.column("impulse"), portion.column("moment")))
     push = portion.effect(impulses)
     forces = row_forces(portion)
+    loops = loops_of(portion)
+    J = joint_jacobian(recording.world, loops)
+    push = push + h[:, None] * np.einsum("sn,snv->sv", forces, J)
     # Subtract the effect of the impulses: the result is near v_free, where the search for its midpoint begins.
-    momentum, laws, push = _free(portion, push, forces)
+    guess = portion.v_plus - solved_where_regular(portion.state.M, push)
+    args = (recording.q[portion.steps], portion.v, portion.tau, h, guess, recording.stepper.gyroscopic)
+    momentum = free_momentum(recording.world, portion.state, *args)
+    laws = joint_laws(portion, loops, J, momentum)
     M, islands = laws.inertia(portion.state.M, h), Islands.of(portion)
     is_free, v_end, at_free, q_end = free_motion(portion, islands, laws, M)
     momentum = np.where(is_free, mass_times(M, v_end) - h[:, None] * laws.push, momentum)
@@ -82,21 +90,6 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
     yield from island_findings(portion, islands, frames, laws, forces, v_free, M, selections)
 
 
-def _free(portion: StepSlice, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:
-    """Return M v_free (ns, nv) without joint actions, the joint laws, and the effect of all impulses (ns, nv).
-
-    ``push`` (ns, nv) is the effect of the contact impulses, ``forces`` (ns, n) are the forces of joint rows.
-    """
-    recording, state, h = portion.recording, portion.state, portion.h
-    loops = loops_of(portion)
-    J = joint_jacobian(recording.world, loops)
-    push = push + h[:, None] * np.einsum("sn,snv->sv", forces, J)
-    guess = portion.v_plus - solved_where_regular(state.M, push)
-    args = (recording.q[portion.steps], portion.v, portion.tau, h, guess, recording.stepper.gyroscopic)
-    momentum = free_momentum(recording.world, state, *args)
-    return momentum, joint_laws(portion, loops, J, momentum), push
-
-
 def _motion(
     portion: StepSlice,
     laws: JointLaws,
@@ -107,8 +100,8 @@ def _motion(
 ) -> FloatArray:
     """Return the largest residual (ns,) of M v+ = momentum + impulses, relative to the sizes of its terms.
 
-    ``momentum`` and ``push`` (ns, nv) are from `_free`, ``impulses`` (contacts, 6) of contacts, ``forces`` (ns, n) of
-    joint rows. Sleeping velocities are left out.
+    ``momentum`` (ns, nv) is M v_free without joint actions, ``push`` (ns, nv) the effect of all impulses, ``impulses``
+    (contacts, 6) of contacts, ``forces`` (ns, n) of joint rows. Sleeping velocities are left out.
     """
     state, v_plus, h = portion.state, portion.v_plus, portion.h[:, None]
     within = laws.within(portion.h)
@@ -140,7 +133,7 @@ def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
     return by_tree(largest, M, size)
 
 
-def _integration(portion: StepSlice, dq: FloatArray, at_free: NDArray[np.bool_], q_end: FloatArray) -> FloatArray:
+def _integration(portion: StepSlice, dq: FloatArray, at_free: BoolArray, q_end: FloatArray) -> FloatArray:
     """Return the relative error (ns,) of the recorded q+ and times against an integration along v+.
 
     The coordinates ``at_free`` (ns, nq) of free trees end at ``q_end``.
@@ -189,16 +182,14 @@ def _energies(portion: StepSlice) -> FloatArray:
     return np.asarray(np.maximum(*(np.abs(one) / size for one in off)))
 
 
-def _check_sleep(portion: StepSlice, s: int) -> bool:
-    """Return True if the sleep of step ``s`` of the portion is right, or the stepper has no sleep.
+def _check_sleep(portion: StepSlice, sleep: Sleep, s: int) -> bool:
+    """Return True if the sleep of step ``s`` of the portion is right.
 
     Trees fall asleep only after ``sleep.time`` at rest. Sleeping ones keep q, have v_plus = 0, and no contact. Rest
     times grow by at most h per step, and only below ``sleep.speed``.
     """
     recording, i = portion.recording, int(portion.steps[s])
-    world, rows, sleep = recording.world, recording.rows, recording.stepper.sleep
-    if sleep is None:
-        return True
+    world, rows = recording.world, recording.rows
     asleep, before, after = rows["asleep"][i] != 0, rows["rest"][i], rows["rest"][i + 1]
     fastest = np.maximum.reduceat(np.abs(portion.v_plus[s]), world.tree_starts[:-1])
     chosen, bodies = rows_of(rows["contact_step"], np.array([i]))[0], np.flatnonzero(recording.asleep[i])
@@ -215,84 +206,14 @@ def _check_sleep(portion: StepSlice, s: int) -> bool:
     )
 
 
-NEAR = 1e-9  # tolerance of a listed point, relative to its distance from the origin
-SLACK = 1e-5  # fraction of a shape's size by which a point must be deeper to be the deepest
-
-
-def uncovered(portion: StepSlice) -> FloatArray:
-    """Return for each step (ns,) the maximum of margin + h max(0, -N v) - gap over unlisted points on half-spaces.
-
-    A support point with a positive value, in reach, must be listed as a contact; 0: all are. Values are relative to the
-    world's length plus the point's coordinates. Sleeping bodies have no contacts. If contacts are reduced to four of a
-    shape, points that are not deeper than all of these can be unlisted.
-    """
-    recording = portion.recording
-    world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)
-    ground, shape, listed = portion.column("half_space"), portion.column("shape_b"), portion.column("point")
-    names, asleep, length = world.model.names, recording.asleep[portion.steps], length_of(world)
-    depth = portion.column("gap")
-    of_shapes = dict(groups(np.where(ground >= 0, shape, -1)))
-    none = np.zeros(0, dtype=np.int64)
-    for number, (surface, index) in enumerate(zip(world.surfaces, world.surface_bodies, strict=True)):
-        if world.body_trees[index] < 0 or not isinstance(surface.shape, BodyShape):
-            continue
-        body = portion.state.bodies[names[index]]
-        points, radii = surface.support_points()
-        arms = points @ np.swapaxes(body.R, 1, 2)
-        v = portion.v[:, body.own]
-        origin_velocity, turning = rotate(body.Jv, v), rotate(body.Jw, v)
-        own = of_shapes.get(number, none)
-        for s, plane in enumerate(world.half_spaces):
-            if not admits(world, s, surface):
-                continue
-            gap = (body.p @ plane.normal - plane.offset)[:, None] + arms @ plane.normal - radii
-            # The normal speed of rotation: (w x arm) . n = (n x w) . arm.
-            speed = (origin_velocity @ plane.normal)[:, None] + rotate(arms, cross(plane.normal, turning))
-            excess = margin + portion.h[:, None] * np.maximum(0.0, -speed) - gap
-            near = (excess > 0.0) & ~asleep[:, index, None]
-            mine = own[ground[own] == s]
-            if recording.stepper.reduce_contacts:
-                deepest = np.full(near.shape[0], np.inf)
-                np.minimum.at(deepest, portion.at[mine], depth[mine])
-                slack = SLACK * np.ptp(points, axis=0).max()
-                near &= (near.sum(axis=1) <= 4)[:, None] | (gap < deepest[:, None] - slack)
-            at, n = np.nonzero(near)
-            places = body.p[at] + arms[at, n] - radii[n, None] * plane.normal
-            size = length + np.abs(places).sum(axis=1)
-            found = _is_listed(at, places, NEAR * size, portion.at[mine], listed[mine])
-            np.maximum.at(worst, at[~found], (excess[at, n] / size)[~found])
-    return worst
-
-
-def _is_listed(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
-    """Return a mask (n,) of the places (n, 3) in steps ``at`` (n,) that are in the table ``listed`` (m, 3).
-
-    ``steps`` (m,) are the steps of the table, ascending. Coordinates may differ by ``slack`` (n,).
-    """
-    first, last = np.searchsorted(steps, at), np.searchsorted(steps, at, side="right")
-    found = np.zeros(at.size, dtype=bool)
-    for k in range(int((last - first).max(initial=0))):
-        own = np.flatnonzero(first + k < last)
-        found[own] |= np.abs(listed[first[own] + k] - places[own]).max(axis=1) <= slack[own]
-    return found
-
-
 # Slip of a sliding contact, relative to the speeds without contacts, and the uncertainty of this limit by rounding.
 SLIDING, EDGE = 1e-8, 1e-6
 
 
 def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
-    """Check values that the contact table contains twice: impulses and forces, gap and position."""
+    """Check friction, gap, normal and position of the contact table against the world."""
     world = portion.recording.world
-    r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
     normal, point, island = portion.column("normal"), portion.column("point"), portion.column("island")
-    wanted = h * (z[:, :1] * normal + np.einsum("nr,nri->ni", z[:, 1 : 1 + r] - z[:, 1 + r : 1 + 2 * r], frames[:, 1:]))
-    t1 = frames[:, 1]
-    along = np.stack([np.sum(wanted * axis, axis=1) for axis in (normal, t1, cross(normal, t1))], axis=1)
-    said = np.hstack((portion.column("impulse_normal")[:, None], portion.column("impulse_tangential")))
-    size = h * np.abs(z[:, : 1 + 2 * r]).sum(axis=1, keepdims=True) * np.ones(6)
-    off = np.hstack((portion.column("impulse") - wanted, said - along))
-    yield "impulse", portion.at, island, portion.contacts, max_relative(off, size)
     mu, restitution = pairs_of(portion, frames[:, 0])
     worst = np.maximum(np.abs(portion.column("mu") - mu), np.abs(portion.column("restitution") - restitution))
     half_space, own = portion.column("half_space"), portion.column("shape_b")
@@ -341,3 +262,115 @@ def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) ->
     wanted = np.where(closed, np.where(slip > edge, SLIDE, STICK), OPEN)
     right = (mode == wanted) | (closed & near & ((mode == SLIDE) | (mode == STICK)))
     yield "slip", portion.at, portion.column("island"), portion.contacts, np.where(right, off, np.inf)
+
+
+def island_findings(
+    portion: StepSlice,
+    islands: Islands,
+    frames: FloatArray,
+    laws: JointLaws,
+    forces: FloatArray,
+    v_free: FloatArray,
+    M: Blocks,
+    selections: EqualComplianceCheck | None,
+) -> Iterator[Found]:
+    """Yield the conditions of the islands, and whether each has a certificate in the record."""
+    recording, rows, ns = portion.recording, portion.recording.rows, portion.steps.size
+    numbers = rows["joint_row"][portion.joints]
+    listed = np.zeros((ns, laws.lo.size), dtype=bool)
+    listed[portion.joint_at, numbers] = True
+    yield "rows", np.arange(ns), -1, -1, laws.missing_rows(listed)
+    count = islands.at.size
+    sizes = [np.bincount(of, minlength=count) for of in (islands.of_contacts, islands.of_joints)]
+    said = [np.where(islands.row >= 0, rows[f"island_{name}"][islands.row], -1) for name in ("contacts", "joints")]
+    sound = (sizes[0] == said[0]) & (sizes[1] == said[1]) & (sizes[0] + sizes[1] > 0) if count else np.zeros(0, bool)
+    claimed = np.abs(rows["island_measures"][islands.row, 1]) if count else np.zeros(0)
+    yield "solved", islands.at, islands.label, -1, np.where(sound, claimed, np.inf)
+    contacts, J = contact_rows(portion, v_free, frames)
+    n = contacts.cone.size + contacts.at.size
+    members = sound[islands.of_contacts], sound[islands.of_joints]
+    places = portion.joint_at[:, None] * recording.world.nv + np.arange(recording.world.nv)
+    of_rows = laws.J[portion.joint_at, numbers][:, None]
+    J_joints = sparse_rows([(np.arange(numbers.size)[:, None], places, of_rows)], (numbers.size, J.shape[1]))
+    J_joints.eliminate_zeros()
+    M_inverse = inverse(M)
+    Y, Y_joints = (sparse.csr_matrix(rows_of @ M_inverse) for rows_of in (J, J_joints))
+    free, v_plus, lively = v_free.ravel(), portion.v_plus.ravel(), islands.kinetic_norm(M, v_free)
+    # The effects of joint rows are given data for the contacts, and vice versa.
+    pushing = forces[portion.joint_at, numbers]
+    given = portion.h[portion.joint_at] * pushing
+    h, answers = portion.h[contacts.at], contacts.solution(portion.column("z"))
+    pressed = np.concatenate((answers[0], answers[1] - answers[2]))
+    wanted = h[:, None] * (contacts.along.T @ pressed).reshape(-1, 6)
+    axes = np.stack((frames[:, 0], frames[:, 1], cross(frames[:, 0], frames[:, 1])), axis=1)
+    names = ("impulse_normal", "impulse_tangential", "impulse", "moment")
+    listed_values = np.column_stack([portion.column(name) for name in names])
+    off = listed_values - np.hstack((rotate(axes, wanted[:, :3]), wanted))
+    z = np.abs(portion.column("z"))[:, : 2 * frames.shape[1] - 1].sum(axis=1)
+    whole = largest_of(np.abs(np.concatenate(answers)), islands.of_contacts[contacts.owners], count)
+    size = h[:, None] * np.repeat(np.stack((z, whole[islands.of_contacts]), axis=1), (6, 3), axis=1)
+    label = islands.label[islands.of_contacts]
+    yield "impulse", contacts.at, label, portion.contacts, max_relative(off, size)
+    diagonal = np.concatenate(
+        [np.asarray(one.multiply(other).sum(axis=1)).ravel() for one, other in ((J, Y), (J_joints, Y_joints))]
+    )
+    impulse, of_joints = _rated(portion, laws, contacts, islands, diagonal, answers, pushing, numbers)
+    speed = np.abs(free) + abs(Y).T @ impulse[:n] + abs(Y_joints).T @ impulse[n:]
+    stepper, velocities = recording.stepper, (free, Y_joints.T @ given, v_plus, speed, lively, of_joints)
+    law = stepper.friction == "cone", stepper.law if stepper.asks_backend else None
+    problem = ContactProblem(contacts, islands.of_contacts, count, h, J, J @ Y.T, *answers, *velocities, *law)
+    for condition, own, values in problem.measures():
+        own, values = own[members[0][own]], values[members[0][own]]
+        yield condition, contacts.at[own], label[own], portion.contacts[own], values
+    force, error, rate = (rows[f"joint_{name}"][portion.joints] for name in ("force", "error", "rate"))
+    moves = J_joints, Y_joints, v_plus, speed, lively[islands.of_joints], portion.h[portion.joint_at]
+    joined = JointProblem(numbers, portion.joint_at, islands.of_joints, force, error, rate, *moves)
+    for condition, own, values in joined.measures(laws):
+        own, values = own[members[1][own]], values[members[1][own]]
+        yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values
+    if selections is not None:
+        yield selections.take(portion, problem, joined, laws, islands, sound)
+
+
+def _rated(
+    portion: StepSlice,
+    laws: JointLaws,
+    contacts: ContactRows,
+    islands: Islands,
+    own: FloatArray,
+    answers: tuple[FloatArray, ...],
+    pushing: FloatArray,
+    numbers: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the sizes of the impulses (m,) of all rows, and by island the largest balanced force of compliant joints.
+
+    A smaller force is rounding of the whole. ``own`` (m,) is the diagonal of J M^-1 J^T. Rows are [N; F] of contacts,
+    then joint rows. ``pushing`` are the forces of the joint rows, ``numbers`` their indices in ``world.joint_rows``. A
+    unilateral force counts with at least NOTHING of the island's largest. With moments, from active limits or from
+    friction, balanced forces f sqrt(h W_ii + gamma) are compared.
+    """
+    fN, plus, minus = answers[:3]
+    n, count = fN.size + plus.size, islands.at.size
+    h = np.concatenate((portion.h[contacts.at[contacts.row_contact]], portion.h[portion.joint_at]))
+    island = np.concatenate((islands.of_contacts[contacts.row_contact], islands.of_joints))
+    soft = laws.gamma[portion.joint_at, numbers]
+    gamma = np.concatenate((contacts.gamma, np.zeros(plus.size), soft))
+    force = np.abs(np.concatenate((fN, plus - minus, pushing)))
+    root = np.sqrt(np.maximum(0.0, h * own + gamma))
+    kinds = [row.kind for row in portion.recording.world.joint_rows]
+    stops = np.array([kind == RowKind.LIMIT for kind in kinds] or [False])[numbers]
+    unilateral = np.concatenate((np.ones(n, dtype=bool), stops))
+    # An island with moment rows has more friction rows than sliding friction.
+    turning = np.zeros(island.size, dtype=bool)
+    turning[fN.size : n] = contacts.cone >= fN.size
+    turning[n:] = stops
+    mixed = np.bincount(island[turning], minlength=count)[island] > 0
+    unit = np.where(mixed, root, 1.0)
+    largest = largest_of(np.where(unilateral, unit * force, 0.0), island, count)[island]
+    least = np.divide(NOTHING * largest, unit, out=np.zeros_like(unit), where=unilateral & (unit > 0.0))
+    # A force between bounds has the rounding of its bounds.
+    ends = [np.where(np.isfinite(end), np.abs(end), 0.0)[numbers] for end in (laws.lo, laws.hi)]
+    pressed = np.where(stops, force[n:], np.maximum(force[n:], FAINT * np.maximum(*ends)))
+    gives = ~laws.equation[numbers]
+    of_joints = largest_of(np.where(gives, root[n:] * pressed, 0.0), islands.of_joints, count)
+    return h * np.maximum(force, least), of_joints

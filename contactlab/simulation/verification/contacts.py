@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
-from numpy.typing import NDArray
 
 from contactlab.collision import Material, PowerLaw, RestitutionLaw, combine
 from contactlab.collision.material import MaxLaw
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray, IntArray
 from contactlab.simulation.stepping.callbacks import EXTERNAL_ID
 from contactlab.simulation.verification.motion import cross
 from contactlab.simulation.verification.portion import Matrix, StepSlice, distinct, sparse_rows
@@ -196,7 +195,7 @@ def _coefficients(restitution: float | RestitutionLaw, speed: FloatArray) -> Flo
     return np.full(speed.shape, restitution)
 
 
-def material_pairs(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[list[Surfaces], IntArray]:
+def material_pairs(world: World, rows: Mapping[str, Any], chosen: IntArray) -> tuple[list[Surfaces], IntArray]:
     """Return the distinct pairs of materials of the contact rows ``chosen``, and the index of the pair of each row.
 
     The pair of a row has the material of A, or of the half-space, and then the material of B. A material is None if
@@ -234,7 +233,7 @@ def _spring_of(one: Material | None, other: Material | None) -> tuple[float, flo
 PUSH_RATE = 2.0
 
 
-def rigid_contacts(portion: StepSlice) -> NDArray[np.bool_]:
+def rigid_contacts(portion: StepSlice) -> BoolArray:
     """Return a mask (nc,) of rigid contacts: h stiffness + dissipation is 0 or infinite."""
     surfaces, numbers = material_pairs(portion.recording.world, portion.recording.rows, portion.contacts)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]

@@ -15,11 +15,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.constraint_solver.certificate import ForceChoice
-from contactlab.multibody.spatial.arrays import FloatArray, IntArray
-from contactlab.simulation.recording import Recording
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray, IntArray
 from contactlab.simulation.verification.island import ContactProblem, JointProblem
 from contactlab.simulation.verification.joints import JointLaws
 from contactlab.simulation.verification.portion import TINY, Found, Islands, StepSlice, groups, largest_of
@@ -81,13 +79,6 @@ class EqualComplianceCheck:
         # Distance, step and label of compared islands.
         self._compared: list[tuple[float, int, int]] = []
 
-    @staticmethod
-    def of(recording: Recording) -> EqualComplianceCheck | None:
-        """Return an empty collector, or None for a record in which no forces should be selected."""
-        stepper = recording.stepper
-        selects = stepper.solver is None and not recording.world.has_moment_friction
-        return EqualComplianceCheck() if selects else None
-
     def report(self) -> SelectionReport:
         """Return the findings."""
         unique, larger, lost = self._counts.values()
@@ -102,7 +93,7 @@ class EqualComplianceCheck:
         joined: JointProblem,
         laws: JointLaws,
         islands: Islands,
-        sound: NDArray[np.bool_],
+        sound: BoolArray,
     ) -> Found:
         """Compare the forces of the ``sound`` islands with the forces of equal compliance, and count the islands.
 
@@ -117,7 +108,7 @@ class EqualComplianceCheck:
         return "choice", at[said], labels[said], -1, off[said]
 
     def _distances(
-        self, problem: ContactProblem, joined: JointProblem, laws: JointLaws, sound: NDArray[np.bool_]
+        self, problem: ContactProblem, joined: JointProblem, laws: JointLaws, sound: BoolArray
     ) -> Iterator[tuple[int, float]]:
         """Yield numbers and distances of the compared islands; count those too large, unique, or not found again.
 
@@ -138,25 +129,15 @@ class EqualComplianceCheck:
         fast = problem.h * problem.W.diagonal()[:nc] * problem.fN + np.abs(rates[:nc])
         acting = (problem.fN > 0.0) | (rates[:nc] <= CLOSED * largest_of(fast, island, problem.count)[island])
         joints = dict(groups(joined.island))
-        alone: dict[int, list[IntArray]] = {}
-        compared: list[tuple[IntArray, IntArray | None]] = []
-        for number, contacts in groups(problem.island):
+        for number, contacts in groups(island):
             if not sound[number]:
                 continue
             if contacts.size > MOST:
                 self._counts["larger"] += 1
-            elif number in joints:
-                compared.append((contacts, joints[number]))
-            else:
-                alone.setdefault(contacts.size, []).append(contacts)
-        for chosen in alone.values():
-            own = np.array(chosen)
-            regular = _regular(problem, own)
-            self._counts["unique"] += int(regular.sum())
-            compared += [(contacts, None) for contacts in own[~regular]]
-        for contacts, held in compared:
-            number = int(island[contacts[0]])
-            found = _compared(problem, rates, contacts[acting[contacts]], joined, laws, held, ends[number])
+                continue
+            found = _compared(
+                problem, rates, contacts, acting[contacts], joined, laws, joints.get(number), ends[number]
+            )
             if isinstance(found, float):
                 yield number, found
             else:
@@ -167,25 +148,33 @@ def _compared(
     problem: ContactProblem,
     rates: FloatArray,
     contacts: IntArray,
+    active: BoolArray,
     joined: JointProblem,
     laws: JointLaws,
     joints: IntArray | None,
     end: float,
 ) -> float | str:
-    """Return the distance of the forces of one island with these active ``contacts`` from the selected ones.
+    """Return the distance of the forces of one island with these ``contacts`` from the selected ones.
 
     ``joints`` are its joint rows, None without any. The result is "unique" if no other forces give the same velocities,
     and "lost" if no equal-compliance forces are found.
     """
+    # The rows of the contacts: their normals, then r directions each.
+    n, r = contacts.size, problem.rows.directions.shape[1] - 1
+    own = np.concatenate((contacts, (problem.fN.size + r * contacts[:, None] + np.arange(r)).ravel()))
+    W = problem.W[own][:, own].toarray()
+    if joints is not None:
+        W = _without_joints(problem, own, W, joined, laws, joints)
+    # The forces are unique if W of the normals and of two directions, at 0 and 90 degrees, is regular.
+    some = np.append(np.full(n, True), np.tile(np.isin(np.arange(r), (0, r // 2)), n))
+    values = np.linalg.eigvalsh(W[np.ix_(some, some)])
+    if values[0] > REGULAR * values[-1] or not active.any():
+        return "unique"
+    acting = np.append(active, np.repeat(active, r))
+    own, W, contacts = own[acting], W[np.ix_(acting, acting)], contacts[active]
     k = problem.rows.k[contacts]
     if np.any((k[:, 0] != k[:, 1]) & ~np.isnan(k[:, 0])):
         return "lost"
-    own = _rows_of(problem, contacts)
-    W = problem.W[own][:, own].toarray()
-    if joints is not None and contacts.size:
-        W = _without_joints(problem, own, W, joined, laws, joints)
-    if not contacts.size or (joints is not None and _is_regular(_three(W, contacts.size)[None])[0]):
-        return "unique"
     distance = _distance(problem, contacts, own, W, rates[own], end)
     return "lost" if distance is None else distance
 
@@ -202,48 +191,6 @@ def _without_joints(
     response = (joined.J[held] @ joined.Y[held].T).toarray() + np.diag(give)
     coupling = (problem.J[own] @ joined.Y[held].T).toarray()
     return np.asarray(W - coupling @ np.linalg.pinv(response, rcond=DEPENDENT, hermitian=True) @ coupling.T)
-
-
-def _rows_of(problem: ContactProblem, contacts: IntArray) -> IntArray:
-    """Return the rows of selected contacts: their normals, then r directions each."""
-    nc, r = problem.fN.size, problem.rows.directions.shape[1] - 1
-    return np.concatenate((contacts, (nc + r * contacts[:, None] + np.arange(r)).ravel()))
-
-
-def _regular(problem: ContactProblem, contacts: IntArray) -> NDArray[np.bool_]:
-    """Return a mask (m,) of islands with contacts (m, n) whose forces are unique, because their W is regular.
-
-    W has the normal row and two friction rows of each contact (one friction row in a planar world).
-    """
-    nc, r = problem.fN.size, problem.rows.directions.shape[1] - 1
-    first = nc + r * contacts
-    rows = np.stack([contacts, first, first + r // 2][: 1 + min(r, 2)], axis=2).reshape(contacts.shape[0], -1)
-    size = rows.shape[1]
-    # J M^-1 J^T is singular if it has more rows than velocities, so no eigenvalues are needed.
-    part = problem.J[rows.ravel()].tocoo()
-    acted = np.unique(np.stack((part.row // size, part.col)), axis=1)[0]
-    regular = np.bincount(acted, minlength=rows.shape[0]) >= size
-    if not regular.any():
-        return regular
-    rows = rows[regular]
-    part = problem.W[rows.ravel()][:, rows.ravel()].tocoo()
-    W = np.zeros((rows.shape[0], size, size))
-    W[part.row // size, part.row % size, part.col % size] = part.data
-    regular[regular] = _is_regular(W)
-    return regular
-
-
-def _three(W: FloatArray, nc: int) -> FloatArray:
-    """Return W of the normals and two directions (0 and 90 degrees) of nc contacts, from W of all their rows."""
-    r = W.shape[0] // nc - 1
-    first = nc + r * np.arange(nc)
-    rows = np.concatenate([np.arange(nc), first, first + r // 2][: 1 + min(r, 2)])
-    return np.asarray(W[np.ix_(rows, rows)])
-
-
-def _is_regular(W: FloatArray) -> NDArray[np.bool_]:
-    values = np.linalg.eigvalsh(W)
-    return np.asarray(values[:, 0] > REGULAR * values[:, -1])
 
 
 def _distance(
@@ -268,11 +215,10 @@ def _distance(
     recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
     to_axes = np.zeros((nc * 3, own.size))
     to_axes[:nc, :nc], to_axes[nc:, nc:] = np.eye(nc), np.kron(np.eye(nc), np.linalg.pinv(axes))
-    corners = None if problem.cone or r < 2 else np.concatenate((axes, -axes))
-    law = to_axes @ A @ to_axes.T, to_axes @ free, mu, corners
+    law = to_axes @ A @ to_axes.T, to_axes @ free, mu, 0 if problem.cone or r < 2 else 2 * r
     stopping = (abs(problem.J[own]) @ problem.speed) / np.maximum(np.diagonal(A), TINY)
     largest = max(float(np.abs(recorded).max()), ROUNDING * float(stopping.max()), TINY)
-    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start))
+    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _solve_by_newton(*law, eps, start))
     if problem.cone or (nearest is not None and nearest <= NEAR):
         return nearest
     z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
@@ -298,28 +244,26 @@ def _nearest(
     Each search starts at the recorded forces. If it fails, it starts again at the previous result: for a small
     compliance Newton's method may converge only from the forces of a larger one.
     """
-    nearest: float | None = None
-    far: float | None = None
-    previous: FloatArray | None = None
+    starts, distances = [recorded], list[tuple[float, float]]()
     for eps in compliances.tolist():
-        start = recorded
-        one = solve(eps, start)
-        if one is None and previous is not None:
-            start = previous
+        for start in starts:
             one = solve(eps, start)
-        if one is None:
+            if one is not None:
+                break
+        else:
             continue
-        previous = one
+        starts = [recorded, one]
         off = float(np.abs(recorded - one).max()) / largest
         other = None if off <= NEAR else solve(RATIO * eps, start)
         if other is not None:
             off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
-        nearest = off if nearest is None else min(off, nearest)
-        if FAR * compliances[0] <= eps <= compliances[0]:
-            far = off if far is None else min(off, far)
-        if nearest <= NEAR:
-            return nearest
-    return nearest if far is None or (nearest is not None and nearest <= WITHIN_SIGHT) else far
+        distances.append((eps, off))
+        if off <= NEAR:
+            break
+    nearest = min((off for _, off in distances), default=math.inf)
+    by_end = [off for eps, off in distances if FAR * compliances[0] <= eps <= compliances[0]]
+    found = nearest if not by_end or nearest <= WITHIN_SIGHT else min(by_end)
+    return found if distances else None
 
 
 def _solve_by_lemke(
@@ -349,13 +293,13 @@ def _solve_by_lemke(
     return np.concatenate((fN, _resultants(plus - minus, axes))) if solved else None
 
 
-def _near(
-    W: FloatArray, b: FloatArray, mu: FloatArray, corners: FloatArray | None, eps: float, start: FloatArray
+def _solve_by_newton(
+    W: FloatArray, b: FloatArray, mu: FloatArray, corners: int, eps: float, start: FloatArray
 ) -> FloatArray | None:
     """Solve p = P(p - T (W p + eps p + b)) by Newton's method from ``start``; return p, or None without convergence.
 
     p has normals (nc,), then two axes of each contact. P clamps normal forces at 0 and projects tangential ones onto
-    the disc mu pN, or onto the polygon with these ``corners`` (k, 2).
+    the disc mu pN, or onto the regular polygon of this radius with this number of corners.
     """
     nc = mu.size
     A, one = W + eps * np.eye(b.size), np.eye(b.size)
@@ -367,9 +311,9 @@ def _near(
         moved, slope = np.zeros(b.size), np.zeros((b.size, b.size))
         pressed = np.flatnonzero(x[:nc] > 0.0)
         across = nc + 2 * pressed[:, None] + np.arange(2)
-        points, turned, widened = _within(x[across], mu[pressed] * x[pressed], corners)
         moved[pressed], slope[pressed, pressed] = x[pressed], 1.0
-        moved[across], slope[across[:, :, None], across[:, None, :]] = points, turned
+        moved[across], turned, widened = _project(x[across], mu[pressed] * x[pressed], corners)
+        slope[across[:, :, None], across[:, None, :]] = turned
         slope[across, pressed[:, None]] = mu[pressed, None] * widened
         largest = np.abs(moved).max()
         if last <= STEP * largest and np.abs(moved - p).max() <= ARRIVED * largest:
@@ -385,38 +329,27 @@ def _near(
     return None
 
 
-def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Project x (n, 2) onto discs or polygons with these radii (n,); return the points and their derivatives.
+def _project(x: FloatArray, radii: FloatArray, corners: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Project x (n, 2) onto regular polygons with these radii (n,), or onto discs if they have no corners.
 
-    Derivatives by x (n, 2, 2), and by the radius (n, 2).
+    Return the points, and their derivatives by x (n, 2, 2) and by the radius (n, 2). The first corner is on the first
+    axis.
     """
-    points, turned, widened = x.copy(), np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like(x)
-    if corners is None:
-        lengths = np.hypot(x[:, 0], x[:, 1])
-        out = np.flatnonzero(~(lengths <= bounds))
-        unit, bound = x[out] / lengths[out, None], bounds[out, None]
-        points[out], widened[out] = bound * unit, unit
-        turned[out] = (bound / lengths[out, None])[:, :, None] * (np.eye(2) - unit[:, :, None] * unit[:, None, :])
-        return points, turned, widened
-    sides = corners[[*range(1, len(corners)), 0]] - corners
-    square = float(sides[0] @ sides[0])
-    middle = corners + 0.5 * sides
-    out = np.flatnonzero(~(x @ middle.T <= (bounds * (1.0 - 0.25 * square))[:, None]).all(axis=1))
-    # the nearest point of each side, then of all sides
-    bound, to = bounds[out, None], x[out, None]
-    share = np.clip(((to - bound[:, :, None] * corners) * sides).sum(axis=2) / square, 0.0, bound)
-    ends = bound[:, :, None] * corners + share[:, :, None] * sides
-    j = np.argmin(((ends - to) ** 2).sum(axis=2), axis=1)
-    one = np.arange(out.size)
-    points[out], share = ends[one, j], share[one, j]
-    side, at = sides[j], corners[j]
-    turned[out] = side[:, :, None] * side[:, None, :] / square
-    widened[out] = at - ((side * at).sum(axis=1) / square)[:, None] * side
-    # at a corner the point depends only on the radius
-    corner = out[(share == 0.0) | (share == bounds[out])]
-    turned[corner], radius = 0.0, bounds[corner, None]
-    widened[corner] = np.divide(points[corner], radius, out=np.zeros((corner.size, 2)), where=radius > 0.0)
-    return points, turned, widened
+    angle, shape = np.arctan2(x[:, 1], x[:, 0]), np.array([1.0, 0.0])
+    if corners:
+        # The nearest side is the one in the direction of x.
+        half = np.pi / corners
+        angle, shape = (2.0 * np.floor(0.5 * angle / half) + 1.0) * half, np.array([np.cos(half), np.sin(half)])
+    # Rows: the normal of the side, and its direction.
+    frames = np.stack((np.cos(angle), np.sin(angle), -np.sin(angle), np.cos(angle)), axis=1).reshape(-1, 2, 2)
+    local, ends = np.einsum("nij,nj->ni", frames, x), radii[:, None] * shape
+    beyond = np.abs(local) > ends
+    share = np.where(beyond, 0.0, 1.0)
+    if not corners:
+        share[:, 1] = np.where(beyond[:, 0], radii / np.maximum(local[:, 0], TINY), 1.0)
+    points, widened = np.clip(local, -ends, ends), np.where(beyond, np.sign(local) * shape, 0.0)
+    turned = np.swapaxes(frames, 1, 2) @ (share[:, :, None] * frames)
+    return np.einsum("nij,ni->nj", frames, points), turned, np.einsum("nij,ni->nj", frames, widened)
 
 
 def _resultants(friction: FloatArray, axes: FloatArray) -> FloatArray:

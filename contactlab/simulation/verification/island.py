@@ -38,7 +38,6 @@ class ContactProblem:
     count: int  # islands
     h: FloatArray  # (nc,)
     J: Matrix
-    Y: Matrix
     W: Matrix  # (nc + nr, nc + nr) J M^-1 J^T, without softening
     # (nc,), (nr,), (nr,), (ncone,) as recorded.
     fN: FloatArray

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.constraint_solver.model_problem.drives import RowKind
 from contactlab.multibody.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray
 from contactlab.simulation.verification.contacts import normal_terms
 from contactlab.simulation.verification.dynamics import Blocks, mass_solve
 from contactlab.simulation.verification.motion import BodyKinematics, rotate, shifting
@@ -41,7 +40,7 @@ class JointLaws:
     gamma: FloatArray
     lo: FloatArray
     hi: FloatArray
-    equation: NDArray[np.bool_]  # (n,) rows without bounds on their forces
+    equation: BoolArray  # (n,) rows without bounds on their forces
     scale: FloatArray  # (ns, n) sizes of the terms of their entries
     unit: FloatArray  # (n,) 1 for angles, for lengths the world's (`length_of`)
     #: (ns, n) amount by which a limit is within reach [rad, m]; infinite for rows that always take part
@@ -51,7 +50,7 @@ class JointLaws:
     stiffness: FloatArray
     push: FloatArray  # (ns, nv) force of those drives at v+ = 0
 
-    def missing_rows(self, listed: NDArray[np.bool_]) -> FloatArray:
+    def missing_rows(self, listed: BoolArray) -> FloatArray:
         """Return for each step the largest amount by which a row not ``listed`` (ns, n) is within reach."""
         missing = np.where(listed, 0.0, self.expected / self.unit).max(axis=1, initial=0.0)
         return np.where(missing > NEAR, missing, 0.0)

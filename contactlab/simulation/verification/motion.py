@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.multibody import Model
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.joints import Elementary
-from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray
 from contactlab.simulation.world.world import World
 
 
@@ -183,7 +182,7 @@ def integrate(model: Model, q: FloatArray, v: FloatArray, h: FloatArray) -> Floa
     return out
 
 
-def shifting(model: Model) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def shifting(model: Model) -> tuple[BoolArray, BoolArray]:
     """Return masks of the entries of q (nq,) and v (nv,) that are lengths and linear velocities, not rotations."""
     of_q, of_v = np.zeros(model.nq, dtype=bool), np.zeros(model.nv, dtype=bool)
     for motion, at_q, at_v in motions_of(model):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraint_solver.model_problem.drives import RowKind
-from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray
 from contactlab.simulation.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds
 from contactlab.simulation.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts
 from contactlab.simulation.verification.dynamics import Blocks, dynamics, mass_solve, mass_times, solved_where_regular
@@ -30,7 +30,7 @@ CLOSE = 1e-10  # relative to the speeds: distance to the record at which the num
 
 def free_motion(
     portion: StepSlice, islands: Islands, laws: JointLaws, M: Blocks
-) -> tuple[NDArray[np.bool_], FloatArray, NDArray[np.bool_], FloatArray]:
+) -> tuple[BoolArray, FloatArray, BoolArray, FloatArray]:
     """Return the motion of free trees of several links by the integration method.
 
     The values are a mask (ns, nv) of their velocities, the final velocities, a mask (ns, nq) of their coordinates, and
@@ -82,7 +82,7 @@ def free_motion(
     return is_free, out_v, _places(world, free), out_q
 
 
-def _free_trees(portion: StepSlice, islands: Islands, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _free_trees(portion: StepSlice, islands: Islands, kinds: NDArray[np.int64]) -> BoolArray:
     """Return a mask (ns, nt) of the trees that the method moves: no active rows, awake, and fast enough to need it."""
     free, asleep = (islands.of_trees < 0) & (kinds != FREE_EULER), portion.recording.rows["asleep"]
     if asleep.shape[1]:
@@ -90,7 +90,7 @@ def _free_trees(portion: StepSlice, islands: Islands, kinds: NDArray[np.int64]) 
     return np.asarray(free & ((kinds == FREE_ALONE) | (portion.h[:, None] * portion.state.fastest > SLOW)))
 
 
-def _places(world: World, trees: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _places(world: World, trees: BoolArray) -> BoolArray:
     """Return a mask (ns, nq) of the coordinates of the trees marked in ``trees`` (ns, nt)."""
     out = np.zeros((trees.shape[0], world.nq), dtype=bool)
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
@@ -105,8 +105,8 @@ def _moved(
     v: FloatArray,
     force: FloatArray,
     h: FloatArray,
-    dofs: NDArray[np.bool_],
-    alone: NDArray[np.bool_],
+    dofs: BoolArray,
+    alone: BoolArray,
     parts: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return velocities (ns, nv) and configurations (ns, nq) after h (ns,), in ``parts`` Runge-Kutta steps.

@@ -16,7 +16,7 @@ import numpy as np
 from contactlab.collision import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody import Model
 from contactlab.multibody.bodies import WORLD
-from contactlab.multibody.spatial.arrays import FloatArray
+from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.simulation.stepping import TimeStepping
 from contactlab.simulation.stepping.callbacks import EXTERNAL_ID
 from contactlab.simulation.verification.contacts import admits
@@ -232,6 +232,67 @@ class PairCoverage:
         return max(0.0, self.margin - gap - NEAR * size) / size
 
 
+SLACK = 1e-5  # fraction of a shape's size by which a point must be deeper to be the deepest
+
+
+def uncovered_points(portion: StepSlice) -> FloatArray:
+    """Return for each step (ns,) the maximum of margin + h max(0, -N v) - gap over unlisted points on half-spaces.
+
+    A support point with a positive value, in reach, must be listed as a contact; 0: all are. Values are relative to the
+    world's length plus the point's coordinates. Sleeping bodies have no contacts. If contacts are reduced to four of a
+    shape, points that are not deeper than all of these can be unlisted.
+    """
+    recording = portion.recording
+    world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)
+    ground, shape, listed = portion.column("half_space"), portion.column("shape_b"), portion.column("point")
+    names, asleep, length = world.model.names, recording.asleep[portion.steps], length_of(world)
+    depth = portion.column("gap")
+    of_shapes = dict(groups(np.where(ground >= 0, shape, -1)))
+    none = np.zeros(0, dtype=np.int64)
+    for number, (surface, index) in enumerate(zip(world.surfaces, world.surface_bodies, strict=True)):
+        if world.body_trees[index] < 0 or not isinstance(surface.shape, BodyShape):
+            continue
+        body = portion.state.bodies[names[index]]
+        points, radii = surface.support_points()
+        arms = points @ np.swapaxes(body.R, 1, 2)
+        v = portion.v[:, body.own]
+        origin_velocity, turning = rotate(body.Jv, v), rotate(body.Jw, v)
+        own = of_shapes.get(number, none)
+        for s, plane in enumerate(world.half_spaces):
+            if not admits(world, s, surface):
+                continue
+            gap = (body.p @ plane.normal - plane.offset)[:, None] + arms @ plane.normal - radii
+            # The normal speed of rotation: (w x arm) . n = (n x w) . arm.
+            speed = (origin_velocity @ plane.normal)[:, None] + rotate(arms, cross(plane.normal, turning))
+            excess = margin + portion.h[:, None] * np.maximum(0.0, -speed) - gap
+            near = (excess > 0.0) & ~asleep[:, index, None]
+            mine = own[ground[own] == s]
+            if recording.stepper.reduce_contacts:
+                deepest = np.full(near.shape[0], np.inf)
+                np.minimum.at(deepest, portion.at[mine], depth[mine])
+                slack = SLACK * np.ptp(points, axis=0).max()
+                near &= (near.sum(axis=1) <= 4)[:, None] | (gap < deepest[:, None] - slack)
+            at, n = np.nonzero(near)
+            places = body.p[at] + arms[at, n] - radii[n, None] * plane.normal
+            size = length + np.abs(places).sum(axis=1)
+            found = _is_listed(at, places, NEAR * size, portion.at[mine], listed[mine])
+            np.maximum.at(worst, at[~found], (excess[at, n] / size)[~found])
+    return worst
+
+
+def _is_listed(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
+    """Return a mask (n,) of the places (n, 3) in steps ``at`` (n,) that are in the table ``listed`` (m, 3).
+
+    ``steps`` (m,) are the steps of the table, ascending. Coordinates may differ by ``slack`` (n,).
+    """
+    first, last = np.searchsorted(steps, at), np.searchsorted(steps, at, side="right")
+    found = np.zeros(at.size, dtype=bool)
+    for k in range(int((last - first).max(initial=0))):
+        own = np.flatnonzero(first + k < last)
+        found[own] |= np.abs(listed[first[own] + k] - places[own]).max(axis=1) <= slack[own]
+    return found
+
+
 def _may_touch(world: World) -> list[tuple[int, int]]:
     """Return the pairs i < j of shapes of different bodies that are not joined and do not exclude each other."""
     if not world.body_contacts:
@@ -270,7 +331,7 @@ def _welds(model: Model) -> dict[str, str]:
     return welds
 
 
-NEAR = 1e-9  # relative tolerance of a pair within reach without a row
+NEAR = 1e-9  # relative tolerance of a listed point, and of a pair within reach without a row
 UPRIGHT = 0.1  # cosine: a surface is touched from its outer side
 SUNK = 0.01  # depth of a body, relative to its thickness, up to which there is only one direction out
 INSIDE = 4.0  # factor on this depth: at this distance from the triangle's edges the shortest way out is up

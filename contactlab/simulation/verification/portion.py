@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
-from numpy.typing import NDArray
 
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, IntArray
@@ -44,6 +43,7 @@ def length_of(world: World) -> float:
 
 LONGEST = 128  # steps
 ENTRIES = 2_000_000  # maximum number of entries in the largest arrays of a portion
+COUPLED = 24  # contacts that share a tree with a contact, on average: they have entries in W
 
 
 #: A sparse matrix of scipy, by rows.
@@ -112,7 +112,7 @@ class StepSlice:
         sides = (b - a) - apart @ (b - a) + apart @ b, apart @ a
         return StepSlice(recording, steps, state, *moves, contacts, at, joints, joint_at, b - a, sides)
 
-    def column(self, name: str) -> NDArray[Any]:
+    def column(self, name: str) -> Any:
         """Return a column of the contact table."""
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 
@@ -170,20 +170,12 @@ def distinct(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
 
 def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntArray]:
     """Yield the steps in portions, as large as memory allows."""
-    world, rows = recording.world, recording.rows
-    trees, sizes = world.body_trees, np.diff(world.tree_starts)
-    directions = 1 + recording.stepper.edges_in(world) // 2
-    fixed = pairs + int((sizes**2).sum()) + (len(world.joint_rows) + 60) * world.nv
+    world, directions = recording.world, 1 + recording.stepper.edges_in(recording.world) // 2
+    fixed = pairs + int((np.diff(world.tree_starts) ** 2).sum()) + (len(world.joint_rows) + 60) * world.nv
     for begin in range(0, steps.size, LONGEST):
         window = steps[begin : begin + LONGEST]
-        contacts, at = rows_of(rows["contact_step"], window)
-        # Two contacts on one tree have an entry in W.
-        touched = np.zeros((window.size, 1 + sizes.size), dtype=np.int64)
-        for side in ("contact_body_a", "contact_body_b"):
-            number = rows[side][contacts]
-            known = (number >= 0) & (number < trees.size)
-            np.add.at(touched, (at[known], trees[number[known]]), 1)
-        entries = fixed + directions**2 * (touched[:, :-1] ** 2).sum(axis=1)
+        _, at = rows_of(recording.rows["contact_step"], window)
+        entries = fixed + COUPLED * directions**2 * np.bincount(at, minlength=window.size)
         yield from np.split(window, np.flatnonzero(np.diff(np.cumsum(entries) // ENTRIES)) + 1)
 
 

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from contactlab.constraint_solver.model_problem.drives import RowKind
 from contactlab.naming import module_hooks
 from contactlab.simulation.world import sensors
-from contactlab.simulation.world.builder import WorldBuilder
+from contactlab.simulation.world.builder import WorldBuilder, load_mjcf, load_mjcf_world, load_urdf_world
 from contactlab.simulation.world.errors import SimulationConfigError
 from contactlab.simulation.world.joint_actions import JointActions, JointPolynomial, JointRow, PointSpring
-from contactlab.simulation.world.loading import load_mjcf, load_mjcf_world, load_urdf_world
 from contactlab.simulation.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
-from contactlab.simulation.world.state import StepperState
 from contactlab.simulation.world.surface import AnyShape, Collider, RayHits, Visual, VisualMesh
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 __all__ = [
     "AnyShape", "Collider", "ConstantVelocity", "Conveyor", "JointActions", "JointPolynomial", "JointRow", "Motion",

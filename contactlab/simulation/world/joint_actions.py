@@ -221,7 +221,7 @@ class JointRow:
     Attributes
     ----------
     kind
-        Kind of the row; `kind_name` has it in words.
+        Kind of the row; its ``label`` has it in words.
     label
         Kind and joint in words.
     trees
@@ -270,11 +270,6 @@ class JointRow:
     drive: int = -1
     loop_row: int = -1
     angular: int = 0
-
-    @property
-    def kind_name(self) -> str:
-        """Kind of the row in words."""
-        return self.kind.label
 
     @property
     def rank(self) -> int:

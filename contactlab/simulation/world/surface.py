@@ -290,14 +290,10 @@ def _outline(surface: Collider) -> tuple[FloatArray, FloatArray]:
         points = np.zeros((0, 3))
     elif isinstance(shape, HeightField):
         ends = ((n - 1) * d for n, d in zip(shape.heights.shape, shape.spacing, strict=True))
-        points = np.array([(x, y, z) for x, y in product(*((0.0, end) for end in ends)) for z in _range(shape.heights)])
+        points = np.array(list(product(*((0.0, end) for end in ends), (shape.heights.min(), shape.heights.max()))))
     else:
         points = shape.surface_mesh().vertices
     return points, np.zeros(len(points))
-
-
-def _range(values: FloatArray) -> tuple[float, float]:
-    return float(values.min()), float(values.max())
 
 
 def _sweeping(surface: Collider) -> FloatArray:

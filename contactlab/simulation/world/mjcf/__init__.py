@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.simulation.world.loading import MjcfScene, load_mjcf, load_mjcf_world
+from contactlab.simulation.world.builder import MjcfScene, load_mjcf, load_mjcf_world
 from contactlab.simulation.world.mjcf.reading import add_compiled, compile_mjcf, warn_of
 from contactlab.simulation.world.mjcf.robot import ActuatorTerm, Keyframe, MjcfActuator, MjcfRobot
 from contactlab.simulation.world.mjcf.source import MjcfError, MjcfWarning

@@ -98,7 +98,6 @@ def add_actions(builder: BodyBuilder, source: Source, actuators: tuple[MjcfActua
             builder.add_drive(actuator.drive)
     if source.is_flag_disabled("equality", "constraint"):
         return
-    followers = []
     for e in range(m.neq):
         if not is_taken_equality(m, e):
             continue
@@ -112,8 +111,8 @@ def add_actions(builder: BodyBuilder, source: Source, actuators: tuple[MjcfActua
             builder.add_loop(_loop(source, e))
         else:
             one, two, factor, offset = relation
-            followers.append(MimicJoint(source.moved[one], source.moved[two], factor, offset))
-    builder.add_actions(JointActions(mimics=tuple(followers)))
+            follower = MimicJoint(source.moved[one], source.moved[two], factor, offset)
+            builder.add_actions(JointActions(mimics=(follower,)))
 
 
 def _loop(source: Source, e: int) -> list[LoopConstraint]:

@@ -310,16 +310,17 @@ def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[di
     """
     m, notes = source.m, list[str]()
     classes.setdefault(DEFAULT_CLASS, 1)
-    known = classes.copy()
     special = _special_pairs(source, geoms)
-    keys = _assign(m, geoms, special, known)
-    if len(known) > MAX_CLASSES and special:
+    keys = _class_keys(m, geoms, special, classes)
+    if len({*classes, *keys.values()}) > MAX_CLASSES and special:
         notes.append("explicit contact pairs and exclusions of the world not taken: too many different ones")
-        known, special = classes.copy(), {}
-        keys = _assign(m, geoms, special, known)
-    if len(known) > MAX_CLASSES:
-        raise MjcfError("contype", f"{len(known)} different pairs with conaffinity, at most {MAX_CLASSES} are taken")
-    classes.update(known)
+        special = {}
+        keys = _class_keys(m, geoms, special, classes)
+    count = len({*classes, *keys.values()})
+    if count > MAX_CLASSES:
+        raise MjcfError("contype", f"{count} different pairs with conaffinity, at most {MAX_CLASSES} are taken")
+    for key in keys.values():
+        classes.setdefault(key, 1 << len(classes))
     own = {key: g for g, key in reversed(keys.items())}
     said: dict[int, tuple[int, int]] = {}
     for g, key in keys.items():
@@ -328,32 +329,27 @@ def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[di
             may = bool(key[0] & other[1] or key[1] & other[0])
             if own.get(other, g) != g:
                 may = special.get(frozenset((g, own[other])), may)
-            if not may:
-                mask &= ~bit
+            mask &= ALL if may else ~bit
         said[g] = (classes[key], mask)
     return said, notes
 
 
-def _assign(m: Any, geoms: list[int], special: dict[frozenset[int], bool], known: Classes) -> dict[int, GeomClass]:
-    """Return the class of each geom, and add new classes to ``known`` with the next free bits.
+def _class_keys(
+    m: Any, geoms: list[int], special: dict[frozenset[int], bool], classes: Classes
+) -> dict[int, GeomClass]:
+    """Return the class of each geom: (contype, conaffinity, number). Geoms of one class touch the same geoms.
 
-    A class is (contype, conaffinity, number). Geoms of one class touch the same geoms. The number is 0 unless the geom
-    is in a pair of ``special``; it distinguishes geoms with the same bits and other pairs.
+    The number is 0 unless the geom is in a pair of ``special``; it distinguishes geoms with the same bits and other
+    pairs, also of the files that made ``classes``.
     """
-    partners: dict[int, set[tuple[int, bool]]] = {}
-    for pair, may in special.items():
-        a, b = pair
-        partners.setdefault(a, set()).add((b, may))
-        partners.setdefault(b, set()).add((a, may))
-    numbers: dict[tuple[int, int, frozenset[tuple[int, bool]]], int] = {}
-    first = 1 + max((key[2] for key in known), default=0)
+    first, numbers = 1 + max(key[2] for key in classes), dict[Any, int]()
     keys = {}
     for g in geoms:
         bits, number = (int(m.geom_contype[g]), int(m.geom_conaffinity[g])), 0
-        if g in partners:
-            number = numbers.setdefault((*bits, frozenset(partners[g])), first + len(numbers))
+        partners = frozenset((pair - {g}, may) for pair, may in special.items() if g in pair)
+        if partners:
+            number = numbers.setdefault((bits, partners), first + len(numbers))
         keys[g] = (*bits, number)
-        known.setdefault(keys[g], 1 << len(known))
     return keys
 
 
@@ -399,28 +395,23 @@ def ignore_bodies(builder: BodyBuilder, source: Source, geoms: list[int]) -> lis
     """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
 
     Bodies without joints form one weld with their parents. A weld does not touch its parent weld, unless that is the
-    world. The builder excludes such pairs itself if one joint connects them; pairs connected by several joints are
-    excluded here.
+    world. The builder excludes pairs that one joint connects in any case.
     """
     m, names, notes = source.m, source.bodies, list[str]()
     weld = np.asarray(m.body_weldid)
     above = weld[np.asarray(m.body_parentid)[weld]]  # parent weld of each body's weld
     with_geoms = sorted({int(m.geom_bodyid[g]) for g in geoms if m.geom_bodyid[g]})
-    free_parents = source.is_flag_disabled("filterparent")
     pairs = itertools.product(with_geoms, with_geoms)
     joined = [(a, b) for a, b in pairs if weld[a] != weld[b] and weld[a] == above[b] != 0]
-    if free_parents:
+    if source.is_flag_disabled("filterparent"):
         single = [f"{names[a]!r} and {names[b]!r}" for a, b in joined if m.body_jntnum[weld[b]] == 1]
         if single:
             notes.append(f"contacts of bodies that one joint joins (filterparent) not taken: {', '.join(single[:8])}")
-    else:
-        for a, b in joined:
-            if m.body_jntnum[weld[b]] > 1:
-                builder.exclude_collision(names[a], names[b])
-    for a, b in excluded(m):
-        if a and b and a in with_geoms and b in with_geoms:
+        joined = []
+    for a, b in (*joined, *excluded(m)):
+        if a in with_geoms and b in with_geoms:
             builder.exclude_collision(names[a], names[b])
-    apart = {frozenset(pair) for pair in ([] if free_parents else joined)} | {frozenset(pair) for pair in excluded(m)}
+    apart = {frozenset(pair) for pair in (*joined, *excluded(m))}
     silent = []
     for p in range(m.npair):
         g, k = int(m.pair_geom1[p]), int(m.pair_geom2[p])

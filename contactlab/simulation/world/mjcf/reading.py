@@ -147,16 +147,16 @@ def _sensor(source: Source, s: int) -> Sensor | None:
 def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
     """Return body and pose in it of the frame ``i`` of a mujoco type ``kind``; None for other types."""
     m, kinds = source.m, mujoco().mjtObj
-    if kind == kinds.mjOBJ_XBODY:
-        body, pose = i, Transform()
-    elif kind == kinds.mjOBJ_BODY:
-        body, pose = i, make_pose(m.body_ipos[i], m.body_iquat[i])
-    elif kind == kinds.mjOBJ_GEOM:
-        body, pose = int(m.geom_bodyid[i]), make_pose(m.geom_pos[i], m.geom_quat[i])
-    elif kind == kinds.mjOBJ_SITE:
-        body, pose = int(m.site_bodyid[i]), make_pose(m.site_pos[i], m.site_quat[i])
-    else:
+    none = np.zeros((m.nbody, 3)), np.tile((1.0, 0.0, 0.0, 0.0), (m.nbody, 1))
+    tables = {
+        int(kinds.mjOBJ_XBODY): (range(m.nbody), *none),
+        int(kinds.mjOBJ_BODY): (range(m.nbody), m.body_ipos, m.body_iquat),
+        int(kinds.mjOBJ_GEOM): (m.geom_bodyid, m.geom_pos, m.geom_quat),
+        int(kinds.mjOBJ_SITE): (m.site_bodyid, m.site_pos, m.site_quat),
+    }
+    if kind not in tables:
         return None
+    body, pose = int(tables[kind][0][i]), make_pose(tables[kind][1][i], tables[kind][2][i])
     return source.bodies[body], source.pose @ pose if body == 0 else pose
 
 

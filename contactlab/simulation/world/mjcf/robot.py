@@ -22,8 +22,7 @@ from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.simulation.world.mjcf.source import MjcfError
 from contactlab.simulation.world.sensors import Sensor
-from contactlab.simulation.world.state import StepperState
-from contactlab.simulation.world.world import World
+from contactlab.simulation.world.world import StepperState, World
 
 #: Rotation matrices (nb, 3, 3) and origins (nb, 3) of all bodies.
 Poses = tuple[FloatArray, FloatArray]

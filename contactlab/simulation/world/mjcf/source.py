@@ -16,13 +16,13 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.parsers import expat
 
 import numpy as np
 
 from contactlab.multibody.bodies import WORLD
 from contactlab.multibody.spatial import Transform, quaternion
 from contactlab.multibody.spatial.arrays import FieldError, FloatArray
+from contactlab.multibody.urdf.reading import UrdfError, parse
 from contactlab.simulation.world.errors import SimulationConfigError
 from problem_data.files import read_bytes
 from problem_data.validation import FileError
@@ -245,6 +245,7 @@ class Source:
 
 MAX_BYTES = 16 * 2**20
 MAX_FILES = 100
+MAX_ELEMENTS, MAX_DEPTH = 10**6, 10**4
 
 # Attributes of <compiler> that name folders, and attributes of any element that name files.
 FOLDERS = ("meshdir", "texturedir", "assetdir")
@@ -277,7 +278,12 @@ def check_references(file: Path, root: Path) -> list[Said]:
         found = [path for name in includes for base in bases for path in _check_path(name, root, base, one)]
         seen[one] = {path for path in found if path.is_file()}
         pending += seen[one]
-    _check_circles(seen)
+    # mujoco ends the process in some cases if files include one another in a cycle.
+    try:
+        TopologicalSorter(seen).prepare()
+    except CycleError as error:
+        circle = " -> ".join(path.name for path in reversed(error.args[1]))
+        raise MjcfError("include", f"goes round in a circle: {circle}") from error
     # Folders stated in one file apply to the names in all files.
     for base in set(parents):
         for folder, one in dict.fromkeys(folders):
@@ -285,18 +291,6 @@ def check_references(file: Path, root: Path) -> list[Said]:
             for name, namer in named:
                 _check_path(name, root, base / folder, namer)
     return said
-
-
-def _check_circles(included: dict[Path, set[Path]]) -> None:
-    """Raise if files include one another in a cycle, because mujoco then ends the process in some cases."""
-    graph: dict[Path, set[Path]] = {}
-    for file, others in included.items():
-        graph.setdefault(file.resolve(), set()).update(other.resolve() for other in others)
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        circle = " -> ".join(path.name for path in reversed(error.args[1]))
-        raise MjcfError("include", f"goes round in a circle: {circle}") from error
 
 
 def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
@@ -321,15 +315,14 @@ def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
 
 def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]]:
     """Return the folders, files and includes named in one file, and collect its contents."""
-    folders: list[str] = []
-    names: list[str] = []
-    includes: list[str] = []
+    folders, names, includes = list[str](), list[str](), list[str]()
     above: list[str] = []
 
-    def start(tag: str, attributes: dict[str, str]) -> None:
+    def start(tag: str, attributes: dict[str, str], depth: int, _line: int) -> None:
         if tag in REFUSED and not (tag == "model" and "file" not in attributes):
             raise MjcfError(tag, f"{file.name}: <{tag}> {REFUSED[tag]}, which is not taken")
-        said.append((above[1] if len(above) > 1 else "", tag, attributes))
+        del above[depth:]
+        said.append((above[1] if depth > 1 else "", tag, attributes))
         above.append(tag)
         for name, written in attributes.items():
             # mujoco accepts both on any system.
@@ -339,20 +332,11 @@ def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]
             elif FILES.fullmatch(name):
                 (includes if tag == "include" else names).append(value)
 
-    def end(_: str) -> None:
-        above.pop()
-
-    def doctype(*_: Any) -> None:
-        raise MjcfError("XML", f"{file.name}: has a DOCTYPE, which is not taken")
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.StartDoctypeDeclHandler = doctype
+    data = read_bytes(file, _refused, MAX_BYTES)
     try:
-        parser.Parse(read_bytes(file, _refused, MAX_BYTES), True)
-    except expat.ExpatError as error:
-        raise MjcfError("XML", f"{file.name}: {error}") from error
+        parse(data, file.name, start, most_elements=MAX_ELEMENTS, most_depth=MAX_DEPTH)
+    except UrdfError as error:
+        raise MjcfError("XML", str(error)) from error
     return folders, names, includes
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.multibody import body_poses, point_acceleration_6d, point_velocity_6d
 from contactlab.multibody.points import ORIGIN, columns
 from contactlab.multibody.spatial import Transform
-from contactlab.multibody.spatial.arrays import FloatArray, finite_array, read_only, set_fields
+from contactlab.multibody.spatial.arrays import BoolArray, FloatArray, finite_array, read_only, set_fields
 from contactlab.simulation.world.errors import SimulationConfigError, whole_number
 from contactlab.simulation.world.world import World
 
@@ -59,7 +58,7 @@ class StepView:
     h: FloatArray | float = 0.0
     contacts: Callable[[], Any] | None = None
     kinematic_poses: tuple[FloatArray, FloatArray] | None = None
-    asleep: NDArray[np.bool_] | None = None
+    asleep: BoolArray | None = None
     time: FloatArray | float | None = None
 
     def read(self, sensor: Sensor) -> FloatArray:

@@ -19,7 +19,7 @@ from contactlab.view.drawing.parts import EDGE, Color
 from contactlab.view.drawing.stage import FAR, Camera
 
 if TYPE_CHECKING:
-    from contactlab.view.plotting.kernels.shading import Light, Materials
+    from contactlab.view.plotting.kernels import Light, Materials
 
 
 FINE = 2  # number of rendered pixels per picture pixel, in each direction
@@ -64,7 +64,7 @@ def _surfaces(
     items: list[Item], camera: Camera, *, shadows: bool, horizon: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """Return colours (height, width, 3) and nearness of the triangles."""
-    from contactlab.view.plotting.kernels.shading import shade
+    from contactlab.view.plotting.kernels import shade
 
     picture = np.ones((camera.height, camera.width, 3))
     solid = join_surfaces([item.solid for item in items])
@@ -93,7 +93,7 @@ def _backdrop(
     picture: FloatArray, seen: IntArray, camera: Camera, bodies: FloatArray, height: float, light: Light
 ) -> None:
     """Draw sky, and a floor at this height that continues to the horizon, in empty pixels."""
-    from contactlab.view.plotting.kernels.shading import backdrop
+    from contactlab.view.plotting.kernels import backdrop
 
     reach = AIR * float(np.linalg.norm(bodies.reshape(-1, 3).mean(axis=0) - camera.eye))
     colors, bright = np.array(SKY) / 255.0, np.array([AMBIENT_GROUND, DIRECT * LIGHT[2]])
@@ -104,7 +104,7 @@ def _backdrop(
 
 def _things(items: list[Item]) -> Materials:
     """Return the colours of the drawn items as kernel arrays."""
-    from contactlab.view.plotting.kernels.shading import Materials
+    from contactlab.view.plotting.kernels import Materials
 
     boxes = [_box(item.solid) if item.ground else (np.zeros(3), np.ones(3)) for item in items]
     return Materials(
@@ -118,7 +118,7 @@ def _things(items: list[Item]) -> Materials:
 
 def _light(casters: FloatArray) -> Light:
     """Return the light, with the shadows of triangles (m, 3, 3)."""
-    from contactlab.view.plotting.kernels.shading import Light
+    from contactlab.view.plotting.kernels import Light
 
     if not len(casters):
         return Light(LIGHT, DIRECT, np.zeros(3), np.eye(3), 1.0, FAR, np.zeros((0, 0)))
@@ -171,7 +171,7 @@ def rasterize(screen: FloatArray, width: int, height: int) -> tuple[FloatArray, 
     ``screen`` (m, 3, 3) holds the corners of the triangles: x to the right, y downwards [pixels], nearness > 0; the
     largest nearness wins. A triangle with a corner of nearness <= 0 (behind the eye) is omitted.
     """
-    from contactlab.view.plotting.kernels.shading import fill
+    from contactlab.view.plotting.kernels import fill
 
     near, seen = np.zeros((height, width)), np.full((height, width), -1, dtype=np.int64)
     fill(np.ascontiguousarray(screen, dtype=np.float64), near, seen)

@@ -9,7 +9,7 @@ import pytest
 
 from contactlab.cli import main
 from contactlab.lab.conformance import CaseVerdict, conform, engine_of
-from contactlab.lab.conformance.engines import Contactlab
+from contactlab.lab.conformance import Contactlab
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 FAST = (

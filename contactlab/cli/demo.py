@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.cli.arguments import command, option, positive, positive_integer, print_address, whole, write_and_report
+from contactlab.cli import command, option, positive, positive_integer, print_address, whole, write_and_report
 from contactlab.cli.records import StepClock, print_summary, write_html
 from contactlab.collision import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.lab.sweeps import Progress

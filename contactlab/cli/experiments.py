@@ -6,8 +6,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from contactlab.cli import arguments as kinds
-from contactlab.cli.arguments import command, one_of, option
+from contactlab import cli as kinds
+from contactlab.cli import command, one_of, option
 from contactlab.lab.datasets import MOST_STEPS
 from contactlab.lab.datasets.files import data_path
 from contactlab.lab.racing import race as run_race

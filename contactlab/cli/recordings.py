@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.cli import arguments as kinds
-from contactlab.cli.arguments import command, option
+from contactlab import cli as kinds
+from contactlab.cli import command, option
 from contactlab.lab.datasets import load_cube_tosses
 from contactlab.lab.datasets.files import DatasetError, data_path, only_file
 from contactlab.lab.datasets.recordings import PlanarImpacts, load_planar_impacts

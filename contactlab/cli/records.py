@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import lcp
-from contactlab.cli.arguments import (
+from contactlab.cli import (
     command,
     one_of,
     option,

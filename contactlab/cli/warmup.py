@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import lcp
-from contactlab.cli.arguments import command, option
+from contactlab.cli import command, option
 from contactlab.cli.demo import SIDE_PARTS, demo_stepper, demo_world, is_of_use, side_process
 from contactlab.collision import Box, HalfSpace, Material, Sphere
 from contactlab.constraint_solver import JointLimit, PositionDrive, VelocityDrive

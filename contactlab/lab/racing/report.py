@@ -17,7 +17,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,10 +81,9 @@ def sources_digest() -> str:
 
 def load_average() -> float | None:
     """Return the mean number of processes waiting for a core over the last minute, or None if unknown."""
-    try:
+    with contextlib.suppress(AttributeError, OSError):
         return os.getloadavg()[0]
-    except (AttributeError, OSError):
-        return None
+    return None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,7 +138,7 @@ class RaceReport:
 
     def profile(self, field: RaceGroup) -> PerformanceProfile:
         """Return the performance profile over the solved problems of a field, with columns as ``field.labels``."""
-        return replace(performance_profile(field.times()), labels=field.labels)
+        return performance_profile(field.times())
 
     def growth(self, field: RaceGroup, *, families: bool = False) -> list[tuple[str, str, Growth]]:
         """Return (solver, family, fit) of time against n over solved problems; family "" for all together."""

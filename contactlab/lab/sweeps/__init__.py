@@ -118,8 +118,7 @@ def sweep(
         unique = {item.key: item for item in items}
         left = [item for key, item in unique.items() if key not in known or known[key]["outcome"] in again]
         rows = {key: known[key] for key in unique if key in known}
-        answers = _run_tasks(name, left, jobs, cluster, time_limit, retries)
-        stack.enter_context(contextlib.closing(answers))
+        answers = stack.enter_context(contextlib.closing(_run_tasks(name, left, jobs, cluster, time_limit, retries)))
         report = _reporter(progress, stack)
         done = len(unique) - len(left)
         report(done, len(unique))
@@ -246,7 +245,6 @@ def run_on_processes(
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
 
 
 class Progress:
@@ -261,18 +259,14 @@ class Progress:
     def __init__(self, label: str, unit: str = "") -> None:
         self._label = label
         self._unit = f" {unit}" if unit else ""
-        self._bar: RichProgress | None = None
-        self._task: TaskID | None = None
+        self._bar = _rich_bar() if sys.stderr.isatty() else None
         self._quarter = 0
-        self._started = self._last = time.monotonic()
 
     def __enter__(self) -> Progress:
         self._started = self._last = time.monotonic()
-        if sys.stderr.isatty():
-            self._bar = _rich_bar()
-            if self._bar is not None:
-                self._task = self._bar.add_task(self._label, total=None)
-                self._bar.start()
+        if self._bar is not None:
+            self._task = self._bar.add_task(self._label, total=None)
+            self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -281,7 +275,7 @@ class Progress:
 
     def update(self, done: float, total: float) -> None:
         """Report the progress of the work."""
-        if self._bar is not None and self._task is not None:
+        if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total)
             return
         now = time.monotonic()

@@ -249,7 +249,7 @@ def run_on_cluster(
         return client.submit(run_remote, *given, key=key, pure=False)
 
     waiting = {submit(item): item for item in items}
-    finished = as_completed(waiting)
+    finished = as_completed(waiting, loop=client.loop)
     try:
         for future in finished:
             item = waiting.pop(future)

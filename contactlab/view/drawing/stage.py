@@ -138,13 +138,11 @@ class SceneGeometry:
         Drawn pieces of the half-spaces.
     low, high
         Corners (3,) of the bounding box of the bodies during the given states [m].
-    focus
-        The same two corners (2, 3) for the usual positions of the bodies; a first fall does not count.
     points
         (n, 3) points that a camera must see: outermost points of moving parts, in some of the given states, and of
         fixed parts around them, except half-spaces.
     usual_points
-        The same, with moving parts limited to the focus.
+        The same, with moving parts limited to the usual positions of the bodies; a first fall does not count.
     size
         Radius of a typical body [m], by which arrows and marks are scaled.
     """
@@ -154,7 +152,6 @@ class SceneGeometry:
     grounds: tuple[Ground, ...]
     low: FloatArray
     high: FloatArray
-    focus: FloatArray
     points: FloatArray
     usual_points: FloatArray
     size: float
@@ -203,7 +200,7 @@ class SceneGeometry:
             moved = np.array([low, high])
         points, often = np.concatenate((moved, standing)), np.concatenate((moved.clip(*focus), standing))
         grounds = _grounds(world, rotations, origins, low, high, size)
-        return cls(parts, bare, grounds, low, high, focus, points, often, size)
+        return cls(parts, bare, grounds, low, high, points, often, size)
 
 
 def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> FloatArray | None:

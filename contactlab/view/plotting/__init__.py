@@ -14,8 +14,7 @@ from contactlab.multibody.spatial.arrays import FloatArray, IntArray
 from contactlab.naming import module_hooks
 from contactlab.simulation import OPEN, SLIDE, STICK, Recording, World
 from contactlab.view.drawing.parts import MODE_COLORS, MODE_NAMES, hexadecimal
-from contactlab.view.plotting.figures import legend_above, one_page, positive, save_figure
-from contactlab.view.plotting.picture import animation, picture
+from contactlab.view.plotting.figures import animation, legend_above, one_page, picture, positive, save_figure
 from contactlab.view.plotting.studies_plot import (
     plot_convergence,
     plot_error_curves,

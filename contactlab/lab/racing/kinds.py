@@ -161,19 +161,25 @@ _SPARSE = ("data", "indices", "indptr", "shape")
 
 @functools.lru_cache(maxsize=8)
 def read_problem(file: str) -> Any:
-    """Return the problem of a file written by `keep_problem`."""
-    arrays = NpzFile(Path(file), DatasetError).read_all()
-    (kind,) = (kind for kind in KINDS if kind.name == str(arrays["kind"]))
-    arguments: list[Any] = []
-    for name in dict.fromkeys(name.partition("_")[0] for name in arrays if name.startswith("argument")):
-        if name in arrays:
-            arguments.append(arrays[name])
-        else:
-            from scipy.sparse import csr_array
+    """Return the problem of a file written by `keep_problem`.
 
-            *entries, shape = (arrays[f"{name}_{part}"] for part in _SPARSE)
-            arguments.append(csr_array(tuple(entries), shape=tuple(shape.tolist())))
-    return kind.problem(*arguments)
+    Another file, or invalid contents, raise a `DatasetError`.
+    """
+    arrays = NpzFile(Path(file), DatasetError).read_all()
+    arguments: list[Any] = []
+    try:
+        (kind,) = (kind for kind in KINDS if kind.name == str(arrays["kind"]))
+        for name in dict.fromkeys(name.partition("_")[0] for name in arrays if name.startswith("argument")):
+            if name in arrays:
+                arguments.append(arrays[name])
+            else:
+                from scipy.sparse import csr_array
+
+                *entries, shape = (arrays[f"{name}_{part}"] for part in _SPARSE)
+                arguments.append(csr_array(tuple(entries), shape=tuple(shape.tolist())))
+        return kind.problem(*arguments)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(file, "", f"{type(error).__name__}: {error}") from error
 
 
 #: Statuses in addition to `lcp.Status`: exceeded time limit; an exception, or a process that died.

@@ -108,7 +108,6 @@ def picture(
     labels: bool = False,
     view: tuple[float, float, float] = VIEW,
     size: tuple[int, int] | None = None,
-    horizon: bool = False,
 ) -> Figure:
     """Return a figure of a recording's bodies with their contact forces.
 
@@ -132,8 +131,6 @@ def picture(
         Direction from the middle of the picture towards the eye, world axes.
     size
         Width and height of one picture [pixels]; by default suitable for the scene.
-    horizon
-        Continue a level floor to a horizon, under a sky; otherwise it fades into white.
 
     Raises
     ------
@@ -147,7 +144,7 @@ def picture(
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
     if not 1 <= len(states) <= MAX_FRAMES:
         raise ValueError(f"time: 1 to {MAX_FRAMES} times make a picture, got {len(states)}")
-    images, scale, places = _frames(film, states, forces, collision, view, size, strip=len(states) > 1, horizon=horizon)
+    images, scale, places = _frames(film, states, forces, collision, view, size, strip=len(states) > 1)
     height, width = images[0].shape[:2]
 
     columns = min(len(states), 6)
@@ -181,7 +178,6 @@ def animation(
     collision: bool = False,
     view: tuple[float, float, float] = VIEW,
     size: tuple[int, int] = (960, 540),
-    horizon: bool = False,
 ) -> Path:
     """Write a recording as an endless animation (WebP, PNG, GIF) or as a film, depending on the suffix.
 
@@ -214,7 +210,7 @@ def animation(
     film = playback_of(recording)
     times = np.arange(film.time[0], film.time[-1] + 1e-9, speed / fps)
     states = [state_at(film.time, t) for t in times]
-    arrays, *_ = _frames(film, states, forces, collision, view, size, strip=True, horizon=horizon)
+    arrays, *_ = _frames(film, states, forces, collision, view, size, strip=True)
     write_moving(arrays, path, fps)
     return path
 
@@ -228,7 +224,6 @@ def _frames(
     size: tuple[int, int] | None,
     *,
     strip: bool,
-    horizon: bool,
 ) -> tuple[list[NDArray[np.uint8]], ForceScale, list[dict[int, FloatArray]]]:
     """Return states drawn with one camera, the scale of their arrows, and the positions of the bodies [pixels]."""
     rotations, origins = (poses[states] for poses in film.poses())
@@ -240,13 +235,13 @@ def _frames(
     ]
     grounds = [Item(ground.solid, GROUND, GRID, ground=True) for ground in stage.grounds]
     marks = [_marks(film.arrows(i, scale), stage.size) if forces else [] for i in states]
-    camera = _camera(stage, marks, view, size, strip=strip, lens=0.9 if horizon else 1.6)
+    camera = _camera(stage, marks, view, size, strip=strip)
     scenes = [[*grounds, *bodies, *mark] for bodies, mark in zip(frames, marks, strict=True)]
     places = [
         {body: camera.project(R[body] @ middle + p[body])[:2] for body, middle in stage.middles.items()}
         for R, p in zip(rotations, origins, strict=True)
     ]
-    return [render(items, camera, horizon=horizon) for items in scenes], scale, places
+    return [render(items, camera) for items in scenes], scale, places
 
 
 def _state(film: Playback, when: float) -> int:
@@ -265,7 +260,6 @@ def _camera(
     size: tuple[int, int] | None,
     *,
     strip: bool,
-    lens: float,
 ) -> Camera:
     """Return a camera that shows the stage and all marks; without ``size``, the picture gets the shape of the scene."""
     all_points = np.concatenate([stage.points, *(item.solid.vertices for items in marks for item in items)])
@@ -276,7 +270,7 @@ def _camera(
         ratio = float(np.ptp(trial[:, 1]) / max(float(np.ptp(trial[:, 0])), 1e-9))
         width = wide if ratio < tall / wide else max(wide // 2, int(tall / ratio))
         size = (width, int(np.clip(ratio * width, 0.55 * width, tall)))
-    return Camera.at(all_points, *size, view=view, fill=0.84, lens=lens)
+    return Camera.at(all_points, *size, view=view, fill=0.84)
 
 
 def _marks(arrows: Arrows, size: float) -> list[Item]:

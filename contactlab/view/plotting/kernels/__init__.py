@@ -114,47 +114,6 @@ def measure_light(light: Light, place: FloatArray, normal: FloatArray, soft: boo
     return 1.0 - blocked(light, x, y, near, wide, 4, work)
 
 
-@kernel
-def backdrop(
-    seen: IntArray,
-    eye: FloatArray,
-    axes: FloatArray,
-    zoom: float,
-    height: float,
-    reach: float,
-    colors: FloatArray,
-    bright: FloatArray,
-    light: Light,
-    work: FloatArray,
-    picture: FloatArray,
-) -> None:
-    """Write sky and floor to the empty pixels of ``picture``; ``colors`` (3, 3) are of floor, horizon and zenith."""
-    rows, columns = seen.shape
-    place, ray = work[0], work[1]
-    for row in range(rows):
-        for column in range(columns):
-            if seen[row, column] >= 0:
-                continue
-            x, y, length = (column + 0.5 - 0.5 * columns) / zoom, (0.5 * rows - row - 0.5) / zoom, 0.0
-            for k in range(3):
-                ray[k] = x * axes[0, k] + y * axes[1, k] + axes[2, k]
-                length += ray[k] * ray[k]
-            up = ray[2] / math.sqrt(length)
-            # The width of the horizon corresponds to slightly hazy air.
-            share = min(max(up / 0.35, 0.0), 1.0)
-            far = 1.0
-            value = 0.0
-            if up < 0.0 and eye[2] > height:
-                away = (height - eye[2]) / ray[2]
-                for k in range(3):
-                    place[k] = eye[k] + away * ray[k]
-                far = 1.0 - math.exp(-((away * math.sqrt(length) / reach) ** 2))
-                value = bright[0] + bright[1] * measure_light(light, place, ray, True, work[2])
-            for k in range(3):
-                sky = colors[1, k] + share * (colors[2, k] - colors[1, k])
-                picture[row, column, k] = far * sky + (1.0 - far) * min(colors[0, k] * value, 1.0)
-
-
 @kernel(inner=True)
 def fade(things: Materials, thing: int, place: FloatArray) -> float:
     """Return 1 in the middle of a ground and 0 at its rim, because a visible edge would suggest that it ends there."""

@@ -22,6 +22,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import contactlab
 import lcp
 import problem_data
@@ -192,6 +194,8 @@ class RaceReport:
 def page(report: RaceReport) -> str:
     """Return the HTML text of the report."""
     groups, missing = [], ""
+    # Wall time by CPU time of solves longer than a time slice.
+    waits = [row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs]
     for field in report.fields:
         lines = summaries(field, report.time_limit)
         order = [one.label for one in lines]
@@ -212,7 +216,7 @@ def page(report: RaceReport) -> str:
             report=report,
             groups=groups,
             missing=missing,
-            waiting=_median_wall_over_cpu(report),
+            waiting=float(np.median(waits or [0.0])),
             cores=int(report.machine["cores"]),
             when=datetime.datetime.fromtimestamp(report.began, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             problems=len({(row.kind, row.problem) for row in report.rows}),
@@ -235,12 +239,6 @@ def templates() -> Environment:
     made.filters |= {"seconds": seconds_text, "failures": failures_text}
     made.tests["finite"] = math.isfinite
     return made
-
-
-def _median_wall_over_cpu(report: RaceReport) -> float:
-    """Return the median ratio of wall time to CPU time over solves longer than a time slice; 0 if there are none."""
-    ratios = sorted(row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs)
-    return ratios[len(ratios) // 2] if ratios else 0.0
 
 
 #: Ten colours distinguishable on white; they repeat with other dashes.

@@ -27,30 +27,20 @@ WINDOW, FILL, LENS = (1400, 1000), 0.88, 1.1
 TOP = 0.94  # vertical position of text, as a fraction of half the height
 
 
-def open_server(port: int) -> viser.ViserServer:
-    """Return a server on this machine, at this port or the next free one."""
+@contextlib.contextmanager
+def serving(port: int) -> Iterator[viser.ViserServer]:
+    """Run a server on this machine during the block, at this port or the next free one."""
     with require_viz():
         import viser
 
-    # viser announces its server on standard output, which is for results.
+    # viser announces its server, and its end, on standard output, which is for results.
     with contextlib.redirect_stdout(io.StringIO()):
-        return viser.ViserServer(host=HOST, port=port, verbose=False)
-
-
-@contextlib.contextmanager
-def serving(port: int) -> Iterator[viser.ViserServer]:
-    """Run a server during the block."""
-    server = open_server(port)
+        server = viser.ViserServer(host=HOST, port=port, verbose=False)
     try:
         yield server
     finally:
-        stop(server)
-
-
-def stop(server: viser.ViserServer) -> None:
-    """End a server without its messages."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        server.stop()
+        with contextlib.redirect_stdout(io.StringIO()):
+            server.stop()
 
 
 def free_port() -> int:

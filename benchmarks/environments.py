@@ -26,7 +26,7 @@ import simulation_scenes
 from tables import environment, write
 
 from contactlab.collision import Box, HalfSpace, Material
-from contactlab.lab.progress import Progress
+from contactlab.lab.sweeps import Progress
 from contactlab.learning import Noise, Targets, Task, VectorEnv
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.multibody.spatial import RigidInertia, Transform

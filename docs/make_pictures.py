@@ -152,7 +152,7 @@ def main(names: list[str]) -> None:
     if not names or "hero" in names:
         path = DOCS / "images" / "hero.webp"
         view = (-0.55, -0.8, 0.17)
-        plotting.animation(own.hero(), path, fps=11.0, speed=0.27, view=view, size=(1000, 420), horizon=True)
+        plotting.animation(own.hero(), path, fps=11.0, speed=0.27, view=view, size=(1000, 420))
         print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} KB")
     for script in sorted(EXAMPLES.glob("*.py")):
         if not names or script.stem.startswith(tuple(names)):

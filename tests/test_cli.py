@@ -15,8 +15,8 @@ import lcp
 import problem_data
 from contactlab.cli import main
 from contactlab.lab.datasets import save_cube_tosses
-from contactlab.lab.progress import Progress
 from contactlab.lab.studies import TossSettings, synthesize_tosses
+from contactlab.lab.sweeps import Progress
 from contactlab.simulation import Recording, SimulationError, TimeStepping, simulate
 from contactlab.simulation.explanation import explain_failure
 

@@ -68,7 +68,7 @@ def test_settings_are_literals_and_solvers() -> None:
         ("Lemke(max_pivots=__import__('os').getpid())", "is no solver"),
         ("Lemke(max_pivots=1+1)", "neither a literal nor a solver"),
         ("Lemke(**{'max_pivots': 1})", "is not understood"),
-        ("Lemke(", "not closed"),
+        ("Lemke(", "never closed"),
         ("Lemke(3 3)", "is no solver"),
         ("not a name", "is no solver"),
         ("nowhere.py:Mine", "no file nowhere.py"),

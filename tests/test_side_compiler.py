@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from contactlab.cli import main, side_process
+from contactlab.cli import demo as demo_command
+from contactlab.cli import main
 from contactlab.cli.demo import SIDE_PARTS
 from lcp.compiler.compile_events import compilation_begins
 
@@ -21,12 +22,12 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
         started.append(popen([sys.executable, "-P", "-c", "import time; time.sleep(60)"], **options))
         return started[-1]
 
-    monkeypatch.setattr(side_process.subprocess, "Popen", start)
-    monkeypatch.setattr(side_process.os, "sched_getaffinity", lambda _: {0, 1})
-    with side_process.background_compilation(SIDE_PARTS):
+    monkeypatch.setattr(demo_command.subprocess, "Popen", start)
+    monkeypatch.setattr(demo_command.os, "sched_getaffinity", lambda _: {0, 1})
+    with demo_command.background_compilation(SIDE_PARTS):
         pass
     assert not started
-    with side_process.background_compilation(SIDE_PARTS):
+    with demo_command.background_compilation(SIDE_PARTS):
         compilation_begins()
         compilation_begins()
         assert [process.poll() for process in started] == [None]
@@ -34,9 +35,9 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
 
 
 def test_one_core_compiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_process.os, "sched_getaffinity", lambda _: {0})
-    monkeypatch.setattr(side_process.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
-    with side_process.background_compilation(SIDE_PARTS):
+    monkeypatch.setattr(demo_command.os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(demo_command.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
+    with demo_command.background_compilation(SIDE_PARTS):
         compilation_begins()
 
 
@@ -49,7 +50,7 @@ def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_parts_are_versions_that_the_demo_calls_but_does_not_begin_with(tmp_path: Path) -> None:
     """With an empty cache folder, no part compiles what the demo compiles meanwhile, or another version of it."""
-    command, environment = side_process.side_command(*SIDE_PARTS)
+    command, environment = demo_command.side_command(*SIDE_PARTS)
     environment = environment | {"NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run(command, env=environment, capture_output=True, check=True, timeout=300)
     kernels = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")}

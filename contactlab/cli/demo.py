@@ -1,23 +1,34 @@
-"""Demonstration commands: `contactlab demo`, cubes and balls thrown onto an incline, and `contactlab tour`."""
+"""Demonstration commands: `contactlab demo`, cubes and balls thrown onto an incline, and `contactlab tour`.
+
+A second process compiles kernels for the demo, because within one process numba compiles one kernel at a time.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import math
 import os
+import subprocess
+import sys
 import webbrowser
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.cli.arguments import command, option, positive, positive_integer, print_address, whole, write_and_report
+from contactlab.cli import command, option, positive, positive_integer, print_address, whole, write_and_report
 from contactlab.cli.records import StepClock, print_summary, write_html
 from contactlab.collision import Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.lab.progress import Progress
+from contactlab.lab.sweeps import Progress
 from contactlab.multibody.spatial import RigidInertia
 from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
+from lcp.compiler import on_first_compilation
+from lcp.compiler.cache import cache_folder
+from lcp.compiler.releases import is_tested
+from lcp.interruptible import available_cpus
 
 NAME = "contactlab_demo"
 # Parts of `contactlab warmup` that a second process compiles, in the order in which the demo needs them.
@@ -32,8 +43,6 @@ SIDE_PARTS = ("sweeps", "fallback", "ledger")
 )
 def demo(arguments: argparse.Namespace) -> int:
     """Throw cubes and balls onto a plane and an incline; needs no data."""
-    from contactlab.cli.side_process import background_compilation
-
     arguments.out.mkdir(parents=True, exist_ok=True)
     if not os.access(arguments.out, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(arguments.out))
@@ -142,3 +151,50 @@ def tour(arguments: argparse.Namespace) -> int:
         print(f"{error.name} is missing; pip install '.[viz]'")
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def background_compilation(parts: Iterable[str]) -> Iterator[None]:
+    """Compile parts in a second process in parallel; this process loads the results from disk.
+
+    The process is started by the first compilation within the block, if there is a second core and kernels are cached
+    on disk. It is ended with the block.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def start() -> None:
+            if is_of_use():
+                stack.enter_context(side_process(list(parts), quiet=True))
+
+        with on_first_compilation(start):
+            yield
+
+
+def is_of_use() -> bool:
+    """Return True if there is a second core, and a folder for compiled kernels."""
+    return available_cpus() > 1 and is_tested("cache") and cache_folder() is not None
+
+
+def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
+    """Return command and environment of a second process that compiles ``parts``, with the modules of this process."""
+    command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *parts]
+    return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
+
+
+@contextlib.contextmanager
+def side_process(names: list[str], quiet: bool = False) -> Iterator[subprocess.Popen[str] | None]:
+    """Run a second process that compiles these parts, if there are any, until the end of the block.
+
+    Its output is a pipe, and its messages are this process's; ``quiet`` drops both.
+    """
+    if not names:
+        yield None
+        return
+    command, environment = side_command(*names)
+    nowhere, pipe = subprocess.DEVNULL, subprocess.PIPE
+    output, errors = (nowhere, nowhere) if quiet else (pipe, None)
+    with subprocess.Popen(command, env=environment, stdin=nowhere, stdout=output, stderr=errors, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()

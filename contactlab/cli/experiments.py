@@ -6,13 +6,13 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from contactlab.cli import arguments as kinds
-from contactlab.cli.arguments import command, one_of, option
+from contactlab import cli as kinds
+from contactlab.cli import command, one_of, option
 from contactlab.lab.datasets import MOST_STEPS
 from contactlab.lab.datasets.files import data_path
-from contactlab.lab.progress import Progress
 from contactlab.lab.racing import race as run_race
 from contactlab.lab.racing.kinds import RaceError
+from contactlab.lab.sweeps import Progress
 from contactlab.lab.sweeps import sweep as run_sweep
 
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.cli import arguments as kinds
-from contactlab.cli.arguments import command, option
+from contactlab import cli as kinds
+from contactlab.cli import command, option
 from contactlab.lab.datasets import load_cube_tosses
 from contactlab.lab.datasets.files import DatasetError, data_path, only_file
 from contactlab.lab.datasets.recordings import PlanarImpacts, load_planar_impacts
-from contactlab.lab.progress import Progress
 from contactlab.lab.studies import LEFT_OUT, MODELS, TossReport, format_table, run_tosses
 from contactlab.lab.studies.identification.report import finite_or_none
 from contactlab.lab.studies.planar_fit import (
@@ -28,6 +27,7 @@ from contactlab.lab.studies.planar_fit import (
     momentum_balance,
     planar_json,
 )
+from contactlab.lab.sweeps import Progress
 from lcp.interruptible import available_cpus, map_threads
 
 #: Defaults of the command, equal to the model's; this module imports nothing heavy.

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import lcp
-from contactlab.cli.arguments import (
+from contactlab.cli import (
     command,
     one_of,
     option,
@@ -24,7 +24,7 @@ from contactlab.cli.arguments import (
     times,
 )
 from contactlab.constraint_solver.blocks import lcp_size
-from contactlab.lab.progress import Progress
+from contactlab.lab.sweeps import Progress
 from contactlab.simulation import Recording, SimulationConfigError, SimulationError, simulate
 from contactlab.simulation import verify as verify_recording
 from contactlab.simulation.explanation import Explanation, explain_failure

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import lcp
-from contactlab.cli.arguments import command, option
-from contactlab.cli.demo import SIDE_PARTS, demo_stepper, demo_world
-from contactlab.cli.side_process import is_of_use, side_process
+from contactlab.cli import command, option
+from contactlab.cli.demo import SIDE_PARTS, demo_stepper, demo_world, is_of_use, side_process
 from contactlab.collision import Box, HalfSpace, Material, Sphere
 from contactlab.constraint_solver import JointLimit, PositionDrive, VelocityDrive
 from contactlab.derivatives import linearize

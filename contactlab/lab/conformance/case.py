@@ -287,7 +287,7 @@ def net_contact_force(contacts: EngineContacts, body: int) -> FloatArray:
     return total
 
 
-class CaseVerdict(enum.Enum):
+class CaseVerdict(enum.StrEnum):
     """Outcome of a case."""
 
     PASSED = "kept"

@@ -57,20 +57,16 @@ def load_problem(
     """
     file = Path(path)
     if step is not None and _is_record(file):
-        return recorded_problem(file, open_record(file), step, island)
-    problems = _of_file(file, h, MOST_STEPS)
-    if step is not None:
-        wanted = f"{step:06d}"
-        for name, problem in problems:
-            if name == wanted:
-                return problem
-        raise DatasetError(file, "", f"holds no sequence with a problem {step}")
-    first = next(problems, None)
-    if first is None:
-        raise DatasetError(file, "", "holds no problem")
-    if next(problems, None) is not None:
+        with blaming(file):
+            recording = Recording.open(file)
+        return recorded_problem(file, recording, step, island)
+    named = _of_file(file, h, MOST_STEPS)
+    found = [problem for name, problem in named if step is None or name == f"{step:06d}"]
+    if not found:
+        raise DatasetError(file, "", "holds no problem" if step is None else f"holds no sequence with a problem {step}")
+    if len(found) > 1:
         raise DatasetError(file, "", "holds several problems: select one by step, or use load_problems")
-    return first[1]
+    return found[0]
 
 
 def load_problems(
@@ -140,10 +136,7 @@ def _files(root: Path) -> list[tuple[str, Path]]:
 
 
 def _bare(name: str) -> str:
-    for suffix in (CHUNKS, *SUFFIXES):
-        if name.endswith(suffix):
-            return name.removesuffix(suffix)
-    return name
+    return name.removesuffix(next((suffix for suffix in (CHUNKS, *SUFFIXES) if name.endswith(suffix)), ""))
 
 
 def _of_file(path: Path, h: float, most_steps: int) -> Named:
@@ -174,7 +167,9 @@ def _members(path: Path) -> AbstractSet[str]:
 def _problems_in_npz(path: Path, h: float) -> Named:
     """Yield the named problems of an .npz: problem data, a sequence of LCPs, or one problem."""
     if "format" in _members(path):
-        yield "", load_problem_data(path, h)
+        with blaming(path):
+            formed = lcp_from_problem_data(problem_data.load(path), h)
+        yield "", formed
         return
     arrays = Arrays(path)
     if "n" in arrays and arrays.ndim("M") == 1:
@@ -239,29 +234,18 @@ def lcp_from_problem_data(
     return form_cone_problem(formed).problem if data.friction == "cone" and data.nc > 0 else formed.problem
 
 
-def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP | lcp.FrictionProblem:
-    """Return the problem of a file written by `problem_data.save`; raise `DatasetError` if it is invalid."""
-    with blaming(path):
-        return lcp_from_problem_data(problem_data.load(path), h)
-
-
 def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LCP | lcp.FrictionProblem]]:
     """Yield problems of a record, named ``step000012-island0``: all islands of ``most_steps`` steps, evenly spread.
 
     Steps without contacts or limits do not count. An unreadable record raises a `DatasetError`.
     """
-    recording = open_record(path)
+    with blaming(path):
+        recording = Recording.open(path)
     solving = np.flatnonzero(recording.islands)
     chosen = solving[np.unique(np.linspace(0, max(solving.size - 1, 0), most_steps).round().astype(int))]
     for i in map(int, chosen if solving.size else ()):
         for island in range(int(recording.islands[i])):
             yield f"step{i:06d}-island{island}", recorded_problem(path, recording, i, island)
-
-
-def open_record(path: Path) -> Recording:
-    """Return a record; raise `DatasetError` if it is invalid."""
-    with blaming(path):
-        return Recording.open(path)
 
 
 def recorded_problem(path: Path, recording: Recording, step: int, island: int) -> lcp.LCP | lcp.FrictionProblem:

@@ -227,7 +227,8 @@ def _tasks(
                 "problem": name,
                 "file": str(files[name]),
                 "text": entrant.text,
-                "source": _source(entrant),
+                # A hash of the user's files, so that an edited solver is a different entrant.
+                "source": digest_of(own_files(entrant.text)),
                 "tolerance": bound,
                 "time_limit": time_limit,
                 "repeats": repeats,
@@ -237,9 +238,8 @@ def _tasks(
     return tasks, known
 
 
-def _source(entrant: Competitor) -> str:
-    """Return a hash of the files of the user's solvers, so that an edited solver is a different entrant."""
-    files = own_files(entrant.text)
+def digest_of(files: Sequence[str]) -> str:
+    """Return the SHA-256 of the contents of files, or "" without files."""
     return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest() if files else ""
 
 

@@ -230,12 +230,10 @@ def solver_from(text: str) -> Any:
     be imported or has no ``solve``.
     """
     whole, own = _stand_ins(text)
-    if "(" in whole and not whole.endswith(")"):
-        raise RaceError(f"{text!r}: the bracket is not closed")
     try:
         parsed = ast.parse(whole, mode="eval").body
-    except (SyntaxError, ValueError):
-        raise RaceError(f"{text!r}{_NO_SOLVER}") from None
+    except (SyntaxError, ValueError) as error:
+        raise RaceError(f"{text!r}{_NO_SOLVER} ({error})") from None
     made = _build_solver(parsed, text, own)
     if not callable(getattr(made, "solve", None)):
         raise RaceError(f"{text!r} gives a {type(made).__name__} without a method `solve`")

@@ -128,14 +128,12 @@ def size_of(problem: Any) -> int:
     return int(problem.nc if kind_of(problem).problem_class == FRICTION else problem.n)
 
 
-_FORMAT = 1
-
-
 def keep_problem(folder: Path, problem: Any) -> Path:
     """Write a problem to the folder, unless its file exists, and return its file."""
-    arrays: dict[str, Any] = {"format": np.int64(_FORMAT), "kind": np.str_(kind_of(problem).name)}
+    kind = kind_of(problem).name
+    arrays: dict[str, Any] = {"kind": np.str_(kind)}
     _, arguments = problem.__reduce__()
-    digest = hashlib.sha256(str(arrays["kind"]).encode())
+    digest = hashlib.sha256(kind.encode())
     for i, argument in enumerate(arguments):
         for name, array in _parts(f"argument{i}", argument).items():
             arrays[name] = array
@@ -148,6 +146,19 @@ def keep_problem(folder: Path, problem: Any) -> Path:
     return file
 
 
+def _parts(name: str, value: Any) -> dict[str, Any]:
+    """Return the arrays of a dense or sparse argument, by names that begin with ``name``."""
+    if not hasattr(value, "tocsr"):
+        return {name: np.asarray(value)}
+    matrix = value.tocsr()
+    indices = {f"{name}_{part}": np.asarray(getattr(matrix, part), dtype=np.int64) for part in _SPARSE[1:]}
+    return {f"{name}_data": matrix.data, **indices}
+
+
+#: Attributes of a CSR matrix that determine it.
+_SPARSE = ("data", "indices", "indptr", "shape")
+
+
 @functools.lru_cache(maxsize=8)
 def read_problem(file: str) -> Any:
     """Return the problem of a file written by `keep_problem`.
@@ -155,46 +166,20 @@ def read_problem(file: str) -> Any:
     Another file, or invalid contents, raise a `DatasetError`.
     """
     arrays = NpzFile(Path(file), DatasetError).read_all()
-    form = arrays.get("format", np.zeros(0))
-    if form.shape != () or form.dtype.kind not in "iu" or int(form) != _FORMAT:
-        raise DatasetError(file, "format", f"must be {_FORMAT}; the file is of another version")
-    kinds = {kind.name: kind.problem for kind in KINDS}
-    name = str(arrays.get("kind", ""))[:80]
-    if name not in kinds:
-        raise DatasetError(file, "kind", f"{name!r} is none of {', '.join(kinds)}")
     arguments: list[Any] = []
     try:
-        while (argument := _read_argument(arrays, f"argument{len(arguments)}")) is not None:
-            arguments.append(argument)
-        return kinds[name](*arguments)
+        (kind,) = (kind for kind in KINDS if kind.name == str(arrays["kind"]))
+        for name in dict.fromkeys(name.partition("_")[0] for name in arrays if name.startswith("argument")):
+            if name in arrays:
+                arguments.append(arrays[name])
+            else:
+                from scipy.sparse import csr_array
+
+                *entries, shape = (arrays[f"{name}_{part}"] for part in _SPARSE)
+                arguments.append(csr_array(tuple(entries), shape=tuple(shape.tolist())))
+        return kind.problem(*arguments)
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(file, "", f"{type(error).__name__}: {error}") from error
-
-
-def _parts(name: str, value: Any) -> dict[str, Any]:
-    """Return the arrays of a dense or sparse argument, by names that begin with ``name``."""
-    if hasattr(value, "tocsr"):
-        matrix = value.tocsr()
-        return {
-            f"{name}_data": matrix.data,
-            f"{name}_indices": matrix.indices.astype(np.int64),
-            f"{name}_indptr": matrix.indptr.astype(np.int64),
-            f"{name}_shape": np.array(matrix.shape, dtype=np.int64),
-        }
-    return {name: np.asarray(value)}
-
-
-def _read_argument(arrays: dict[str, Any], name: str) -> Any:
-    """Return a stored argument, a dense array or a CSR matrix; None if it is missing."""
-    if name in arrays:
-        return arrays[name]
-    if f"{name}_data" not in arrays:
-        return None
-    from scipy.sparse import csr_array
-
-    data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    rows, columns = (int(k) for k in arrays[f"{name}_shape"])
-    return csr_array((data, indices, indptr), shape=(rows, columns))
 
 
 #: Statuses in addition to `lcp.Status`: exceeded time limit; an exception, or a process that died.

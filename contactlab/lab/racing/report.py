@@ -17,10 +17,12 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import contactlab
 import lcp
@@ -81,10 +83,9 @@ def sources_digest() -> str:
 
 def load_average() -> float | None:
     """Return the mean number of processes waiting for a core over the last minute, or None if unknown."""
-    try:
+    with contextlib.suppress(AttributeError, OSError):
         return os.getloadavg()[0]
-    except (AttributeError, OSError):
-        return None
+    return None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,7 +140,7 @@ class RaceReport:
 
     def profile(self, field: RaceGroup) -> PerformanceProfile:
         """Return the performance profile over the solved problems of a field, with columns as ``field.labels``."""
-        return replace(performance_profile(field.times()), labels=field.labels)
+        return performance_profile(field.times())
 
     def growth(self, field: RaceGroup, *, families: bool = False) -> list[tuple[str, str, Growth]]:
         """Return (solver, family, fit) of time against n over solved problems; family "" for all together."""
@@ -193,6 +194,8 @@ class RaceReport:
 def page(report: RaceReport) -> str:
     """Return the HTML text of the report."""
     groups, missing = [], ""
+    # Wall time by CPU time of solves longer than a time slice.
+    waits = [row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs]
     for field in report.fields:
         lines = summaries(field, report.time_limit)
         order = [one.label for one in lines]
@@ -213,7 +216,7 @@ def page(report: RaceReport) -> str:
             report=report,
             groups=groups,
             missing=missing,
-            waiting=_median_wall_over_cpu(report),
+            waiting=float(np.median(waits or [0.0])),
             cores=int(report.machine["cores"]),
             when=datetime.datetime.fromtimestamp(report.began, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             problems=len({(row.kind, row.problem) for row in report.rows}),
@@ -236,12 +239,6 @@ def templates() -> Environment:
     made.filters |= {"seconds": seconds_text, "failures": failures_text}
     made.tests["finite"] = math.isfinite
     return made
-
-
-def _median_wall_over_cpu(report: RaceReport) -> float:
-    """Return the median ratio of wall time to CPU time over solves longer than a time slice; 0 if there are none."""
-    ratios = sorted(row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs)
-    return ratios[len(ratios) // 2] if ratios else 0.0
 
 
 #: Ten colours distinguishable on white; they repeat with other dashes.

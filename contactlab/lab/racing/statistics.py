@@ -25,12 +25,9 @@ class PerformanceProfile:
     ----------
     ratios
         (problems, solvers) cost divided by the smallest cost of any solver on the problem; inf if it was not solved.
-    labels
-        Names of the solvers, column by column.
     """
 
     ratios: NDArray[np.float64]
-    labels: tuple[str, ...] = ()
 
     def share(self, tau: float) -> NDArray[np.float64]:
         """Return the fraction (solvers,) of problems solved within ``tau`` times the smallest cost, 0 without any."""
@@ -42,15 +39,6 @@ class PerformanceProfile:
         """Return the ratios at which the solver's curve rises, ascending, and the fractions reached there."""
         tau, rises = np.unique(self.ratios[np.isfinite(self.ratios[:, solver]), solver], return_counts=True)
         return tau, np.cumsum(rises) / max(1, self.ratios.shape[0])
-
-    def __str__(self) -> str:
-        """Return a line per solver: fractions of problems solved within 1, 2 and 10 times the smallest cost."""
-        shares = np.stack([self.share(tau) for tau in (1.0, 2.0, 10.0)], axis=1).tolist()
-        names = self.labels or tuple(f"solver {j}" for j in range(len(shares)))
-        wide = max((len(name) for name in names), default=0)
-        lines = [f"{self.ratios.shape[0]} problems; share solved within 1, 2, 10 times the least cost"]
-        rows = zip(names, shares, strict=True)
-        return "\n".join(lines + [f"{name:{wide}} {a:6.3f} {b:6.3f} {c:6.3f}" for name, (a, b, c) in rows])
 
     @property
     def largest(self) -> float:

@@ -322,14 +322,13 @@ def run_tosses(
     world = toss_world(tosses, settings)
     # The first toss runs alone, because it compiles or loads the kernels that all threads use.
     outcomes = [run_toss(tosses, 0, settings, world)]
-    if progress is not None:
-        progress(1, len(tosses))
+    report = progress or (lambda done, total: None)
+    report(1, len(tosses))
     for _, outcome in map_threads(
         lambda i: run_toss(tosses, i + 1, settings, world), len(tosses) - 1, workers or available_cpus()
     ):
         outcomes.append(outcome)
-        if progress is not None:
-            progress(len(outcomes), len(tosses))
+        report(len(outcomes), len(tosses))
     outcomes.sort(key=lambda outcome: outcome.index)
     return TossReport(settings, tuple(outcomes), time.perf_counter() - started)
 

@@ -7,11 +7,12 @@ import json
 import math
 import os
 import queue
+import sys
+import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from contactlab.lab.progress import Progress
 from contactlab.lab.sweeps.grids import SceneGrid, run_scene
 from contactlab.lab.sweeps.tasks import (
     WORKER_VARIABLE,
@@ -28,6 +29,7 @@ from contactlab.lab.sweeps.tasks import (
     whole,
 )
 from contactlab.lab.sweeps.workers import ONE_THREAD, ProcessWorker, run_on_cluster
+from lcp.compiler import compiling
 from lcp.interruptible import available_cpus, map_threads
 
 __all__ = ["SceneGrid", "SweepError", "SweepResult", "sweep"]
@@ -116,8 +118,7 @@ def sweep(
         unique = {item.key: item for item in items}
         left = [item for key, item in unique.items() if key not in known or known[key]["outcome"] in again]
         rows = {key: known[key] for key in unique if key in known}
-        answers = _run_tasks(name, left, jobs, cluster, time_limit, retries)
-        stack.enter_context(contextlib.closing(answers))
+        answers = stack.enter_context(contextlib.closing(_run_tasks(name, left, jobs, cluster, time_limit, retries)))
         report = _reporter(progress, stack)
         done = len(unique) - len(left)
         report(done, len(unique))
@@ -240,3 +241,64 @@ def run_on_processes(
             worker.kill()
         for worker in workers:
             worker.wait()
+
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+
+class Progress:
+    """Context manager that reports progress; ``update(done, total)`` can be called arbitrarily often.
+
+    It writes to standard error, because standard output is for results. Without a terminal, or without rich (extra
+    `viz`), it writes a line at each quarter of the work, and between these at most every ten seconds.
+    """
+
+    interval = 10.0
+
+    def __init__(self, label: str, unit: str = "") -> None:
+        self._label = label
+        self._unit = f" {unit}" if unit else ""
+        self._bar = _rich_bar() if sys.stderr.isatty() else None
+        self._quarter = 0
+
+    def __enter__(self) -> Progress:
+        self._started = self._last = time.monotonic()
+        if self._bar is not None:
+            self._task = self._bar.add_task(self._label, total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: float, total: float) -> None:
+        """Report the progress of the work."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total)
+            return
+        now = time.monotonic()
+        quarter = int(4 * done / total) if total > 0 else 4
+        if quarter > self._quarter or now - self._last >= self.interval:
+            self._quarter, self._last = quarter, now
+            line = f"{self._label}: {done:g} of {total:g}{self._unit}, {now - self._started:.1f} s"
+            print(line, file=sys.stderr, flush=True)
+
+
+def _rich_bar() -> RichProgress | None:
+    """Return a bar on standard error, or None without rich; it shows when the work waits for the compiler."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+        from rich.text import Text
+    except ImportError:
+        return None
+
+    class What(TextColumn):
+        def render(self, task: Any) -> Text:
+            return Text("compiling") if compiling() else super().render(task)
+
+    columns = What("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return RichProgress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True))

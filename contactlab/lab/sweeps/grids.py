@@ -233,10 +233,8 @@ def _seeds(head: Table) -> tuple[int, ...]:
 
 def _leaves(root: Table, key: str, *, lists: bool) -> dict[str, Any]:
     """Return the values of a table by dotted path: ``stepper.h = ...`` and ``"stepper.h" = ...`` are the same."""
-    if key not in root:
-        return {}
     leaves: dict[str, Any] = {}
-    for table, inner, name, value in _iterate_leaves(root.table(key, None)):
+    for table, inner, name, value in _iterate_leaves(root.table(key, None)) if key in root else ():
         if lists and not (isinstance(value, list) and value):
             raise table.error(inner, f"must be a list of values, got {value!r}")
         if name in leaves:

@@ -324,17 +324,13 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]], firs
     path = Path(path)
     names = dict.fromkeys((*first, *(name for row in rows for name in row)))
     stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(names)
-    writer.writerows([_to_cell(row.get(name)) for name in names] for row in rows)
+    writer = csv.DictWriter(stream, list(names))
+    writer.writeheader()
+    writer.writerows({name: _to_cell(value) for name, value in row.items()} for row in rows)
     write_atomic(path, stream.getvalue().encode())
     return path
 
 
 def _to_cell(value: Any) -> Any:
-    """Return a value for a CSV cell: None becomes empty, and lists, dicts and bools become JSON."""
-    if value is None:
-        return ""
-    if isinstance(value, list | dict | bool):
-        return json.dumps(value)
-    return value
+    """Return a value for a CSV cell: lists, dicts and bools become JSON (None becomes an empty cell)."""
+    return json.dumps(value) if isinstance(value, list | dict | bool) else value

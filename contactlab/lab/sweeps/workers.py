@@ -25,7 +25,6 @@ import contextlib
 import faulthandler
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -222,20 +221,18 @@ def _end_with(parent: int) -> None:
 
 
 CONNECT_SECONDS = 15.0
-LOOK_SECONDS = 5.0  # interval between checks for workers
-DESERTED_SECONDS = 60.0  # time without workers after which the sweep ends
 
 
 def run_on_cluster(
     function: FunctionName, items: Sequence[SweepTask], address: str, time_limit: float | None, retries: int
 ) -> Iterator[tuple[SweepTask, TaskResult]]:
-    """Yield every task with its result, in the order of completion.
+    """Yield every task with its result, in the order of completion; while there is no worker, the tasks wait for one.
 
-    It raises a `SweepError` if there is no scheduler at the address, no worker, or a worker without this version of
-    contactlab or without the function.
+    It raises a `SweepError` if there is no scheduler at the address, or a worker without this version of contactlab or
+    without the function.
     """
     try:
-        from distributed import Client
+        from distributed import Client, as_completed
         from distributed.scheduler import KilledWorker
     except ModuleNotFoundError as error:
         raise SweepError(f"a cluster needs {error.name}: pip install '.[lab]'") from error
@@ -244,51 +241,34 @@ def run_on_cluster(
     except (OSError, ValueError, TimeoutError) as error:
         raise SweepError(f"no Dask scheduler answers at {address}: {error}") from error
     run = uuid.uuid4().hex
-    finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
     deaths = dict.fromkeys((item.key for item in items), 0)
-    waiting: dict[Any, SweepTask] = {}  # futures without a result
 
-    def submit(item: SweepTask) -> None:
+    def submit(item: SweepTask) -> Any:
         given = run, contactlab.__version__, asdict(function), item.text, time_limit, retries
         key = f"contactlab-sweep-{run}-{item.key}-{deaths[item.key]}"
-        future = client.submit(run_remote, *given, key=key, pure=False)
-        waiting[future] = item
-        future.add_done_callback(finished.put)
+        return client.submit(run_remote, *given, key=key, pure=False)
 
+    waiting = {submit(item): item for item in items}
+    finished = as_completed(waiting, loop=client.loop)
     try:
-        for item in items:
-            submit(item)
-        while waiting:
+        for future in finished:
+            item = waiting.pop(future)
             try:
-                future = finished.get(timeout=LOOK_SECONDS)
-            except queue.Empty:
-                _require_workers(client, address)
-                continue
-            item = waiting[future]
-            try:
-                answer = TaskResult(**future.result(timeout=LOOK_SECONDS))
+                answer = TaskResult(**future.result())
             except KilledWorker as error:
                 # The scheduler gave it to this many workers, and all of them died.
                 deaths[item.key] += error.allowed_failures + 1
                 if deaths[item.key] <= retries:
-                    del waiting[future]
-                    submit(item)
+                    again = submit(item)
+                    waiting[again] = item
+                    finished.add(again)
                     continue
-                answer = TaskResult(
-                    "lost",
-                    {},
-                    f"the worker died in each of {deaths[item.key]} tries, the last time {error.last_worker.address}",
-                )
-            except TimeoutError:
-                # Its worker died with the result, so another worker computes it again.
-                finished.put(future)
-                _require_workers(client, address)
-                continue
+                tries, place = deaths[item.key], error.last_worker.address
+                answer = TaskResult("lost", {}, f"the worker died in each of {tries} tries, the last time {place}")
             except CancelledError as error:
                 raise SweepError(f"the scheduler at {address} dropped the tasks: {error}") from error
             except Exception as error:
                 raise SweepError(f"the workers of {address} cannot run the tasks: {error}") from error
-            del waiting[future]
             yield item, answer
     finally:
         # Running tasks cannot be cancelled on a worker, but their child processes can be ended.
@@ -296,18 +276,6 @@ def run_on_cluster(
         with contextlib.suppress(OSError, TimeoutError, ValueError, RuntimeError):  # a worker may be gone
             client.run(end_run, run, on_error="ignore")
         client.close()
-
-
-def _require_workers(client: Any, address: str) -> None:
-    """Wait for a worker if there is none, up to a time limit."""
-    given_up = time.monotonic() + DESERTED_SECONDS
-    try:
-        while not client.nthreads():
-            if time.monotonic() > given_up:
-                raise SweepError(f"the cluster at {address} has had no worker for {DESERTED_SECONDS:g} s")
-            time.sleep(1.0)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise SweepError(f"the scheduler at {address} is gone: {error}") from error
 
 
 # State of this process, which outlives a sweep: child processes by run and thread, and the last runs that ended.

@@ -84,21 +84,20 @@ class Arrows:
         (n, 3) ends of the arrows; for an open contact, the contact point.
     normals
         (n, 3) unit normals.
-    modes, ids
-        (n,) mode and persistent number of each contact.
+    modes
+        (n,) mode of each contact.
     """
 
     points: FloatArray
     tips: FloatArray
     normals: FloatArray
     modes: IntArray
-    ids: IntArray
 
     @classmethod
     def of_step(cls, contacts: ContactTable, h: float, scale: ForceScale) -> Arrows:
         """Return the marks of a step of length ``h`` [s]; an arrow shows the force on body B."""
         tips = contacts.point + scale.arrows(contacts.impulse / h)
-        return cls(contacts.point, tips, contacts.normal, contacts.mode, contacts.id)
+        return cls(contacts.point, tips, contacts.normal, contacts.mode)
 
     @property
     def carrying(self) -> NDArray[np.bool_]:
@@ -211,7 +210,7 @@ class EventPlayback:
         modes = np.where(carries, np.where(slips, SLIDE, STICK), OPEN).astype(np.int64)
         near = carries | (np.array([one.gap(model, kin) for one in self._recording.candidates]) <= 1e-6)
         tips = points + scale.arrows(force)
-        return Arrows(points[near], tips[near], normals[near], modes[near], np.flatnonzero(near))
+        return Arrows(points[near], tips[near], normals[near], modes[near])
 
     def readout(self, i: int) -> Readout:
         """Return the numbers of state i; certificates are None, because an event-driven run has none."""

@@ -138,13 +138,11 @@ class SceneGeometry:
         Drawn pieces of the half-spaces.
     low, high
         Corners (3,) of the bounding box of the bodies during the given states [m].
-    focus
-        The same two corners (2, 3) for the usual positions of the bodies; a first fall does not count.
     points
         (n, 3) points that a camera must see: outermost points of moving parts, in some of the given states, and of
         fixed parts around them, except half-spaces.
     usual_points
-        The same, with moving parts limited to the focus.
+        The same, with moving parts limited to the usual positions of the bodies; a first fall does not count.
     size
         Radius of a typical body [m], by which arrows and marks are scaled.
     """
@@ -154,7 +152,6 @@ class SceneGeometry:
     grounds: tuple[Ground, ...]
     low: FloatArray
     high: FloatArray
-    focus: FloatArray
     points: FloatArray
     usual_points: FloatArray
     size: float
@@ -176,20 +173,21 @@ class SceneGeometry:
         """
         parts, bare = parts_of(world, collision=collision)
         moving = [part for part in parts if world.body_trees[part.body] >= 0 and len(part.points)]
-        spheres = [_sphere(part.points) for part in (moving or [p for p in parts if len(p.points)])]
-        low, high, focus = np.zeros(3), np.zeros(3), np.zeros((2, 3))
-        bodies = [part.body for part in (moving or parts)]
+        shown = moving or [part for part in parts if len(part.points)]
+        spheres = [_sphere(part.points) for part in shown]
         radii = [radius for _, radius in spheres]
+        low, high, focus = np.zeros(3), np.zeros(3), np.zeros((2, 3))
         if spheres:
-            centres = [
-                np.einsum("nij,j->ni", rotations[:, i], c) + origins[:, i]
-                for i, (c, _) in zip(bodies, spheres, strict=False)
-            ]
-            low = np.min([c.min(axis=0) - r for c, r in zip(centres, radii, strict=True)], axis=0)
-            high = np.max([c.max(axis=0) + r for c, r in zip(centres, radii, strict=True)], axis=0)
-            usual = [np.percentile(c, MAX_OF_TIME, axis=0) for c in centres]
-            edges = [(u[0] - r, u[1] + r) for u, r in zip(usual, radii, strict=True)]
-            focus = np.array([np.min([e[0] for e in edges], axis=0), np.max([e[1] for e in edges], axis=0)])
+            centres = np.array(
+                [
+                    rotations[:, part.body] @ middle + origins[:, part.body]
+                    for part, (middle, _) in zip(shown, spheres, strict=True)
+                ]
+            )
+            reach = np.array(radii)[:, None]
+            low, high = (centres.min(axis=1) - reach).min(axis=0), (centres.max(axis=1) + reach).max(axis=0)
+            least, most = np.percentile(centres, MAX_OF_TIME, axis=1)
+            focus = np.array([(least - reach).min(axis=0), (most + reach).max(axis=0)])
         elif origins.size:
             low, high = origins.min(axis=(0, 1)) - 0.1, origins.max(axis=(0, 1)) + 0.1
             focus = np.array([low, high])
@@ -203,7 +201,7 @@ class SceneGeometry:
             moved = np.array([low, high])
         points, often = np.concatenate((moved, standing)), np.concatenate((moved.clip(*focus), standing))
         grounds = _grounds(world, rotations, origins, low, high, size)
-        return cls(parts, bare, grounds, low, high, focus, points, often, size)
+        return cls(parts, bare, grounds, low, high, points, often, size)
 
 
 def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> FloatArray | None:

@@ -19,7 +19,7 @@ from contactlab.view.drawing.parts import EDGE, Color
 from contactlab.view.drawing.stage import FAR, Camera
 
 if TYPE_CHECKING:
-    from contactlab.view.plotting.kernels.shading import Light, Materials
+    from contactlab.view.plotting.kernels import Light, Materials
 
 
 FINE = 2  # number of rendered pixels per picture pixel, in each direction
@@ -28,8 +28,6 @@ AMBIENT, AMBIENT_GROUND, AMBIENT_MARK = 0.62, 0.74, 0.8  # a mark keeps its colo
 DIRECT = 0.38
 SHADOW_PIXELS = 1200
 HIDDEN = 0.35  # opacity of an arrow behind a body
-SKY: tuple[Color, ...] = ((218, 214, 206), (242, 245, 248), (164, 198, 232))  # floor, horizon, zenith
-AIR = 3.2  # distances of the eye over which a floor fades into the horizon
 LINE = 0.65  # opacity of a line
 
 
@@ -45,12 +43,12 @@ class Item:
     mark: bool = False  # drawn over all other items: arrows and points
 
 
-def render(items: list[Item], camera: Camera, *, horizon: bool = False) -> NDArray[np.uint8]:
-    """Return the picture (height, width, 3) of the items; the background is white, or floor and sky."""
+def render(items: list[Item], camera: Camera) -> NDArray[np.uint8]:
+    """Return the picture (height, width, 3) of the items on white."""
     fine = Camera(camera.eye, camera.axes, FINE * camera.zoom, FINE * camera.width, FINE * camera.height)
     bodies = [item for item in items if not item.mark]
     marks = [item for item in items if item.mark]
-    picture, near = _surfaces(bodies, fine, shadows=True, horizon=horizon)
+    picture, near = _surfaces(bodies, fine, shadows=True)
     _lines(picture, near, bodies, fine)
     if marks:
         over, over_near = _surfaces(marks, fine, shadows=False)
@@ -60,11 +58,9 @@ def render(items: list[Item], camera: Camera, *, horizon: bool = False) -> NDArr
     return np.asarray(255.0 * mean.clip(0.0, 1.0) + 0.5, dtype=np.uint8)
 
 
-def _surfaces(
-    items: list[Item], camera: Camera, *, shadows: bool, horizon: bool = False
-) -> tuple[FloatArray, FloatArray]:
+def _surfaces(items: list[Item], camera: Camera, *, shadows: bool) -> tuple[FloatArray, FloatArray]:
     """Return colours (height, width, 3) and nearness of the triangles."""
-    from contactlab.view.plotting.kernels.shading import shade
+    from contactlab.view.plotting.kernels import shade
 
     picture = np.ones((camera.height, camera.width, 3))
     solid = join_surfaces([item.solid for item in items])
@@ -77,34 +73,15 @@ def _surfaces(
     away = ground & (np.einsum("mi,mi->m", facing, corners[:, 0] - camera.eye) >= 0.0)
     screen = camera.project(corners)
     screen[away, :, 2] = -1.0
-    # A level floor is unbounded, so it is drawn pixel by pixel.
-    floor = [item.solid.vertices[0, 2] for item in items if item.ground and np.ptp(item.solid.vertices[:, 2]) < 1e-9]
-    if horizon and floor:
-        screen[ground & (np.ptp(corners[:, :, 2], axis=1) < 1e-9), :, 2] = -1.0
     near, seen = rasterize(screen, camera.width, camera.height)
     light = _light(corners[~ground] if shadows else corners[:0])
     shade(screen, corners, normals, owner, _things(items), light, camera.eye, seen, np.zeros((3, 3)), picture)
-    if horizon and floor:
-        _backdrop(picture, seen, camera, corners[~ground], min(floor), light)
     return picture, near
-
-
-def _backdrop(
-    picture: FloatArray, seen: IntArray, camera: Camera, bodies: FloatArray, height: float, light: Light
-) -> None:
-    """Draw sky, and a floor at this height that continues to the horizon, in empty pixels."""
-    from contactlab.view.plotting.kernels.shading import backdrop
-
-    reach = AIR * float(np.linalg.norm(bodies.reshape(-1, 3).mean(axis=0) - camera.eye))
-    colors, bright = np.array(SKY) / 255.0, np.array([AMBIENT_GROUND, DIRECT * LIGHT[2]])
-    backdrop(
-        seen, camera.eye, camera.axes, camera.zoom, height, reach, colors, bright, light, np.zeros((3, 3)), picture
-    )
 
 
 def _things(items: list[Item]) -> Materials:
     """Return the colours of the drawn items as kernel arrays."""
-    from contactlab.view.plotting.kernels.shading import Materials
+    from contactlab.view.plotting.kernels import Materials
 
     boxes = [_box(item.solid) if item.ground else (np.zeros(3), np.ones(3)) for item in items]
     return Materials(
@@ -118,7 +95,7 @@ def _things(items: list[Item]) -> Materials:
 
 def _light(casters: FloatArray) -> Light:
     """Return the light, with the shadows of triangles (m, 3, 3)."""
-    from contactlab.view.plotting.kernels.shading import Light
+    from contactlab.view.plotting.kernels import Light
 
     if not len(casters):
         return Light(LIGHT, DIRECT, np.zeros(3), np.eye(3), 1.0, FAR, np.zeros((0, 0)))
@@ -171,7 +148,7 @@ def rasterize(screen: FloatArray, width: int, height: int) -> tuple[FloatArray, 
     ``screen`` (m, 3, 3) holds the corners of the triangles: x to the right, y downwards [pixels], nearness > 0; the
     largest nearness wins. A triangle with a corner of nearness <= 0 (behind the eye) is omitted.
     """
-    from contactlab.view.plotting.kernels.shading import fill
+    from contactlab.view.plotting.kernels import fill
 
     near, seen = np.zeros((height, width)), np.full((height, width), -1, dtype=np.int64)
     fill(np.ascontiguousarray(screen, dtype=np.float64), near, seen)

@@ -23,7 +23,7 @@ from contactlab.naming import module_hooks
 from contactlab.simulation import StepResult, World
 from contactlab.view.drawing import Arrows, ForceScale, Playable, Readout, SceneGeometry, frame_indices, playback_of
 from contactlab.view.drawing.stage import VIEW
-from contactlab.view.viewer.scene import Controls, SceneView, aim_camera, free_port, legend, open_server, serving, stop
+from contactlab.view.viewer.scene import Controls, SceneView, aim_camera, free_port, legend, serving
 
 if TYPE_CHECKING:
     import viser
@@ -340,7 +340,8 @@ class Live:
         rotations, origins = body_poses(world.model, world.initial_q)
         stage = SceneGeometry.of(world, rotations[None], origins[None], collision=collision)
         self._scale = ForceScale.of_world(world, stage.size)
-        self._server = open_server(port)
+        self._stack = contextlib.ExitStack()
+        self._server = self._stack.enter_context(serving(port))
         self._controls = Controls(self._server, _framed(self._server, world, stage), world, self._scale)
         self._begun: tuple[float, float] | None = None
         self._drawn = -1.0
@@ -365,7 +366,7 @@ class Live:
 
     def close(self) -> None:
         """End the server."""
-        stop(self._server)
+        self._stack.close()
 
     def __enter__(self) -> Live:
         return self

@@ -27,30 +27,20 @@ WINDOW, FILL, LENS = (1400, 1000), 0.88, 1.1
 TOP = 0.94  # vertical position of text, as a fraction of half the height
 
 
-def open_server(port: int) -> viser.ViserServer:
-    """Return a server on this machine, at this port or the next free one."""
+@contextlib.contextmanager
+def serving(port: int) -> Iterator[viser.ViserServer]:
+    """Run a server on this machine during the block, at this port or the next free one."""
     with require_viz():
         import viser
 
-    # viser announces its server on standard output, which is for results.
+    # viser announces its server, and its end, on standard output, which is for results.
     with contextlib.redirect_stdout(io.StringIO()):
-        return viser.ViserServer(host=HOST, port=port, verbose=False)
-
-
-@contextlib.contextmanager
-def serving(port: int) -> Iterator[viser.ViserServer]:
-    """Run a server during the block."""
-    server = open_server(port)
+        server = viser.ViserServer(host=HOST, port=port, verbose=False)
     try:
         yield server
     finally:
-        stop(server)
-
-
-def stop(server: viser.ViserServer) -> None:
-    """End a server without its messages."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        server.stop()
+        with contextlib.redirect_stdout(io.StringIO()):
+            server.stop()
 
 
 def free_port() -> int:
@@ -101,12 +91,10 @@ TOGGLES = {
     "forces": True,
     "open contacts": True,
     "normals": False,
-    "ids": False,
     "centre of mass": False,
     "names": False,
     "ground": True,
 }
-MAX_IDS = 60
 MAX_NAMES = 60  # maximum number of labelled bodies
 NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # viser nodes cannot be empty, so absent lines are far below
 
@@ -137,11 +125,8 @@ class SceneView:
         self._normals = scene.add_line_segments(
             f"{root}/contacts/normals", NO_LINES, EDGE, thickness=1.5, thickness_units="screen", visible=False
         )
-        self._ids = scene.add_frame(f"{root}/contacts/ids", show_axes=False, visible=False)
-        self._labels: list[viser.LabelHandle] = []
         self._com = scene.add_icosphere(f"{root}/centre of mass", 0.15 * stage.size, EDGE, visible=False)
         self._text = None if words is None else scene.add_label(f"{root}/readout", "", position=words)
-        self._scene, self._root = scene, root
 
     def toggle(self, name: str, *, shown: bool) -> None:
         """Show or hide one of `TOGGLES`."""
@@ -149,7 +134,6 @@ class SceneView:
             "forces": list(self._forces.values()),
             "open contacts": [self._open],
             "normals": [self._normals],
-            "ids": [self._ids],
             "centre of mass": [self._com],
             "names": list(self._names),
             "ground": self._ground,
@@ -173,24 +157,11 @@ class SceneView:
         self._open.points = free if len(free) else NO_LINES[0, :1]
         ends = np.stack((arrows.points, arrows.points + self._size * arrows.normals), axis=1).astype(np.float32)
         self._normals.points = ends if len(ends) else NO_LINES
-        if self._ids.visible:
-            self._show_ids(arrows)
         center = center_of_mass(self._world, rotations, origins)
         if center is not None:
             self._com.position = center
         if self._text is not None:
             self._text.text = text
-
-    def _show_ids(self, arrows: Arrows) -> None:
-        """Label contacts with the last six hexadecimal digits of their ids, up to the maximum number of labels."""
-        count = min(len(arrows.points), MAX_IDS)
-        while len(self._labels) < count:
-            self._labels.append(self._scene.add_label(f"{self._root}/contacts/ids/{len(self._labels)}", ""))
-        for k, label in enumerate(self._labels):
-            label.visible = k < count
-            if k < count:
-                label.text = f"{int(arrows.ids[k]) & 0xFFFFFF:x}"
-                label.position = arrows.points[k]
 
 
 def _add_bodies(

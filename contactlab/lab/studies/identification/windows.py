@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.collision import Material
-from contactlab.lab.studies.identification.problem import Function, IdentificationError, Parameter, Problem, differences
+from contactlab.lab.studies.identification.problem import IdentificationError, Parameter, Problem, differences
 from contactlab.multibody.bodies import BodySpec
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.spatial import RigidInertia
@@ -156,10 +156,6 @@ class Windows:
         return Windows(self.q[rows], self.v[rows], self.measured[rows], self.noise, self.every, self.groups[rows], taus)
 
 
-#: Function of a problem's residuals, parameters and steps of the unknowns that returns the Jacobian function.
-Jacobian = Callable[..., Function]
-
-
 def window_problem(
     windows: Windows,
     parameters: tuple[Parameter, ...],
@@ -168,7 +164,6 @@ def window_problem(
     *,
     fixed: Mapping[str, float] | None = None,
     threads: int | None = None,
-    jacobian: Jacobian = differences,
 ) -> Problem:
     """Return the problem of fitting windows by the parameters of a world and by the start of each window.
 
@@ -184,8 +179,6 @@ def window_problem(
         Values of the other parameters.
     threads
         Number of threads; None for one per core.
-    jacobian
-        Function that makes the Jacobian; by default centred differences through the simulations.
     """
     W, n = windows.measured.shape[:2]
     steps, nv, names = (n - 1) * windows.every, windows.v.shape[1], [one.name for one in parameters]
@@ -211,4 +204,4 @@ def window_problem(
         return np.asarray(out.reshape(W, n * nv))
 
     local_steps = np.full(2 * nv, 0.05)
-    return Problem(parameters, windows.groups, residuals, jacobian(residuals, parameters, local_steps), 2 * nv)
+    return Problem(parameters, windows.groups, residuals, differences(residuals, parameters, local_steps), 2 * nv)

@@ -2,9 +2,12 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ from contactlab.cli import main
 from contactlab.lab.datasets import save_cube_tosses
 from contactlab.lab.studies import TossSettings, synthesize_tosses
 from contactlab.lab.sweeps import Progress
-from contactlab.simulation import Recording, SimulationError, TimeStepping, simulate
+from contactlab.simulation import Recording, SimulationError, TimeStepping, simulate, simulate_run
 from contactlab.simulation.explanation import explain_failure
 
 
@@ -167,6 +170,22 @@ def test_progress_without_a_terminal_is_a_few_lines(capsys: pytest.CaptureFixtur
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
     assert lines[-1].startswith("counting: 1000 of 1000 beans")
+
+
+def test_a_slow_run_says_so_on_a_terminal_alone(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    """One line, taken away at the end; nothing is written elsewhere, nor at once."""
+    with ExitStack() as held:
+        assert simulate_run.default_progress(held) is None
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        simulate_run.default_progress(held)(1, 10)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(simulate_run, "PATIENCE", 0.0)
+        update = simulate_run.default_progress(held)
+        update(5, 10)
+        update(6, 10)
+        assert re.fullmatch(r"\r\x1b\[Ksimulate: 5 of 10 steps, 0 s, about 0 s to go", capsys.readouterr().err)
+        update(10, 10)
+        assert capsys.readouterr().err == simulate_run.EMPTY
 
 
 def test_help_needs_nothing_heavy() -> None:

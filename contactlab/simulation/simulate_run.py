@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import multiprocessing
 import os
 import shutil
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -96,7 +99,8 @@ def simulate(
         Replace the record at ``path``: chunks of a stopped run immediately, a complete file at the end of this run.
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
-        number assumes full steps from here on.
+        number assumes full steps from here on. None: a run of more than five seconds reports its progress in one line,
+        if standard error is a terminal; parallel runs report nothing.
     watch
         Called with the result of every step, as `step` returns it; with ``chunk_steps``, only after each
         chunk and after the last step. `contactlab.view.viewer.live` shows the results.
@@ -166,6 +170,8 @@ def simulate(
             targets=targets,
             chunk_steps=min(portion or room, room if total is None else max(total, 1)),
         )
+        if progress is None:
+            progress = default_progress(held, done)
         before = start
 
         def report(chunk: Rows) -> None:
@@ -279,3 +285,44 @@ def _length(
         return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)
     # A duration that is a multiple of h up to rounding is this multiple.
     return math.ceil(seconds / stepper.h * (1.0 - 1e-12)), None
+
+
+# Seconds before the first line, and between two lines.
+PATIENCE = 5.0
+PAUSE = 1.0
+# Return to the beginning of the line and erase it.
+EMPTY = "\r\x1b[K"
+
+
+def default_progress(held: contextlib.ExitStack, before: int = 0) -> Callable[[int, int], None] | None:
+    """Return the default ``progress`` of a run after ``before`` steps; None without a terminal.
+
+    The line goes to standard error if it is a terminal, only from the main thread of the main process: a program with
+    many runs reports its own progress. The line is erased at the end, or with ``held``.
+    """
+    looked_at = sys.stderr is not None and sys.stderr.isatty()
+    alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+    if not (looked_at and alone):
+        return None
+    begun = time.monotonic()
+    last = begun + PATIENCE - PAUSE
+    shown = False
+
+    def say(text: str) -> None:
+        nonlocal shown
+        if text or shown:
+            print(EMPTY + text, end="", file=sys.stderr, flush=True)
+        shown = bool(text)
+
+    def update(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done >= total:
+            say("")
+        elif now - last >= PAUSE and done > before:
+            last = now
+            left = (now - begun) * (total - done) / (done - before)
+            say(f"simulate: {done} of {total} steps, {now - begun:.0f} s, about {left:.0f} s to go")
+
+    held.callback(say, "")
+    return update

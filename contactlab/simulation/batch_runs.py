@@ -204,7 +204,8 @@ class BatchRuns(SharedRuns):
         has_tables = not (kept is None and taus is None and targets is None)
         self.words[IN_PYTHON] = look or has_tables or steps > CHUNK or self._in_python
         try:
-            self._process_queue(chosen)
+            # The queue is claimed from its end, so that the runs begin in their order.
+            self._process_queue(chosen[::-1])
         except BaseException:
             # Ctrl-C may have interrupted a change of the threads' memory; the slots are valid at any time.
             self.words[QUEUE_LENGTH] = 0
